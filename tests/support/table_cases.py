@@ -23,7 +23,7 @@ from support.libraries import Library, opened
 from support.made_tables import MADE_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "tables"
-SHOWN_KEYS = ("unit", "take", "split", "template")
+SHOWN_KEYS = ("unit", "brackets", "take", "split", "template", "marked")
 SHOWN_LEFT_OUT = 12
 SHOWN_CELLS = 3
 

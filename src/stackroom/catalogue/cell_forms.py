@@ -11,7 +11,6 @@ import orjson
 
 from stackroom.text.cells.dates import date_order_of, find_date
 from stackroom.text.cells.values import (
-    Quantity,
     find_literal,
     find_written_list,
     has_name,
@@ -52,6 +51,8 @@ class Form(StrEnum):
     YEAR = "year"
     NUMBER = "number"
     QUANTITY = "number with a unit"
+    BRACKET = "range of numbers"
+    """A text that stands for several numbers, as `18–24`, `under 18` or `150+`."""
     CODE = "code"
     """Digits that start with 0, which a number would lose."""
     DATE = "date"
@@ -141,26 +142,17 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
     if CODE.fullmatch(text):
         return CODE_CELL
     quantity = number_and_unit(text)
-    if quantity is not None and (not quantity.unit or quantity.is_money):
-        number = _read_amount(text, quantity)
-        if number is not None:
-            return number
+    is_bracket = quantity is not None and quantity.is_bracket
+    if quantity is not None and not is_bracket and (not quantity.unit or quantity.is_money):
+        is_year = YEAR.fullmatch(text)
+        form = Form.YEAR if is_year else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
+        return Cell(form, quantity.number, quantity.unit)
     if has_dates and (date_cell := _find_date_cell(text)):
         return date_cell
-    if quantity is None and (prefixed := PREFIXED.fullmatch(text)):
-        return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1])
-    if quantity is None or (quantity.is_range and not quantity.unit):
-        return TEXT_CELL
-    return Cell(Form.QUANTITY, quantity.number, quantity.unit)
-
-
-def _read_amount(text: str, quantity: Quantity) -> Cell | None:
-    """Return the form of a plain number or an amount of money; None for a range without a unit, as `1760–1803`."""
-    if quantity.is_range and not quantity.unit:
-        return None
-    is_year = YEAR.fullmatch(text)
-    form = Form.YEAR if is_year else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
-    return Cell(form, quantity.number, quantity.unit)
+    if quantity is None:
+        prefixed = PREFIXED.fullmatch(text)
+        return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
+    return Cell(Form.BRACKET if is_bracket else Form.QUANTITY, None if is_bracket else quantity.number, quantity.unit)
 
 
 def _find_date_cell(text: str) -> Cell | None:

@@ -68,8 +68,8 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-HOW_READ = {"path", "split", "template", "take", "unit", "date_order", "epoch"}
-NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file"}
+HOW_READ = {"path", "split", "template", "marked", "take", "unit", "date_order", "epoch"}
+NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file", "brackets"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
@@ -103,6 +103,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     problems += _column_problems(declaration, fields)
     if problems:
         raise SpecError(f"{origin}: " + "; ".join(problems))
+    id_template = parse_column_template(declaration.id)
     return CatalogueSpec(
         name=declaration.name,
         title=declaration.title,
@@ -115,7 +116,8 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         relations=tuple(declaration.relations.values()),
         telling=tuple(dict.fromkeys(declaration.telling)),
         samples=tuple(dict.fromkeys(declaration.samples)),
-        id_path="" if declaration.group else declaration.id,
+        id_path="" if declaration.group or id_template else declaration.id,
+        id_template=id_template,
         group_path=declaration.group,
         editable=declaration.editable,
         embed=_embed_spec(declaration.embed) if declaration.embed else None,
@@ -178,7 +180,8 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
         filter=_filter_kind(declared),
         source_path=declared.path or name,
         template=parse_column_template(declared.template),
-        **declared.model_dump(exclude={"search", "filter", "path", "template"}),
+        marked=tuple(declared.marked.items()),
+        **declared.model_dump(exclude={"search", "filter", "path", "template", "marked"}),
     )
     problems += _field_problems(spec)
     return spec
@@ -279,6 +282,10 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield f"'unit' is for int and float, not {field.type}"
     if field.unit and (field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)):
         yield f"'unit' is {field.unit!r}; expected the unit alone, as in \"min\""
+    if field.brackets and field.type is not FieldType.TEXT:
+        yield f"'brackets' is for text, not {field.type}"
+    if field.marked and (field.type is not FieldType.TAGS or field.path or field.template):
+        yield "'marked' is for tag[] without 'path' and 'template'"
     if field.take and field.type is not FieldType.INT:
         yield f"'take' is for int, not {field.type}"
     if field.date_order and field.type is not FieldType.DATE and not field.take:

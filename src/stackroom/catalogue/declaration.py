@@ -65,10 +65,16 @@ class DeclaredField(Declared):
     template: str = ""
     """A text composed of columns, in place of `path`, as in `"{departure} – {arrival}, {month}"`; a column without a
     value is omitted with the text before it."""
+    marked: dict[str, str] = Field(default_factory=dict)
+    """Columns that say yes or no → the tag of a record that has yes there, in place of `path`, as in
+    `{ is_vegan = "vegan" }`."""
     take: Take | None = None
     """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
     unit: str = ""
     """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
+    brackets: bool = False
+    """Whether the values of a text are ranges of numbers, as in `18–24`, `under 18` or `$150,000+`: kept as they are
+    written, sorted and filtered by their bounds, and never averaged."""
     date_order: DateOrder | None = None
     """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
     epoch: Epoch | None = None
@@ -150,7 +156,8 @@ class Declaration(Declared):
     summary: str = Field(min_length=1)
     """A sentence on its contents."""
     id: str = ""
-    """The path of the record's id in a row."""
+    """The path of the record's id in a row; or a template of columns, as in `"{film} ({year})"`, where a row whose
+    columns say the same as another's has a digest of its values after them."""
     telling: tuple[str, ...] = Field(default=(), max_length=8)
     """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
     samples: tuple[str, ...] = Field(default=(), max_length=8)

@@ -69,6 +69,7 @@ TOLERANT_FORMS = (
     (Form.QUANTITY, PLAIN_NUMBERS | {Form.QUANTITY}),
     (Form.DATE, frozenset({Form.DATE, Form.YEAR})),
     (Form.URL, frozenset({Form.URL})),
+    (Form.BRACKET, PLAIN_NUMBERS | {Form.QUANTITY, Form.BRACKET}),
 )
 """Form of a column → forms that most of its cells have; of the others, the cell alone is lost."""
 
@@ -125,7 +126,11 @@ class ColumnProfile:
 
     @cached_property
     def _tolerant_form(self) -> Form | None:
-        found = next((form for form, fitting in TOLERANT_FORMS if self._is_mostly(fitting)), None)
+        has_brackets = self.share_of(Form.BRACKET) > 1 - MOSTLY
+        possible = TOLERANT_FORMS[-1:] if has_brackets else TOLERANT_FORMS
+        found = next((form for form, fitting in possible if self._is_mostly(fitting)), None)
+        if found is Form.BRACKET and not (self.units or self.has_few_values):
+            return None
         if found is not Form.NUMBER:
             return found
         numbers = PLAIN_NUMBERS & set(self.forms)

@@ -109,8 +109,12 @@ class FieldSpec:
     split: str = ""
     template: tuple[ColumnPart, ...] = ()
     """The columns that its text is composed of; empty: it is read from `source_path`."""
+    marked: tuple[tuple[str, str], ...] = ()
+    """Columns that say yes or no, each with the tag of a record that has yes there."""
     take: Take | None = None
     unit: str = ""
+    brackets: bool = False
+    """Whether its values are compared by their bounds, as `18–24` and `65+`."""
     date_order: DateOrder | None = None
     epoch: Epoch | None = None
     values: tuple[str, ...] = ()
@@ -129,7 +133,8 @@ class FieldSpec:
     @property
     def source_paths(self) -> tuple[str, ...]:
         """The paths in a row that the field is read from."""
-        return tuple(part.column for part in self.template) or (self.source_path,)
+        composed = (*(part.column for part in self.template), *(column for column, _tag in self.marked))
+        return composed or (self.source_path,)
 
     @property
     def collects(self) -> bool:
@@ -394,6 +399,8 @@ class CatalogueSpec:
     """Kind → name patterns of sources whose rows are all of that kind."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
+    id_template: tuple[ColumnPart, ...] = ()
+    """The columns that ids are composed of; rows with the same ones are told apart by their other values."""
     telling: tuple[str, ...] = ()
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
     samples: tuple[str, ...] = ()

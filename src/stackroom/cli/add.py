@@ -19,12 +19,12 @@ from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
-from stackroom.catalogue.telling import field_line, snippet_of, told_fields
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
 from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
+from stackroom.generic.record_text import field_line, snippet_of, told_fields
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
@@ -37,7 +37,7 @@ from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
 
 LINE_LENGTH = 160
-SHOWN_LEFT_OUT = 10
+SHOWN_LEFT_OUT = 80
 FIELD_HEADINGS = ("field", "type", "for", "because")
 
 
@@ -68,11 +68,13 @@ def _field_row(field: InferredField) -> tuple[str, str, str, str]:
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line per column without a field, up to a limit."""
-    for column, reason in columns[:SHOWN_LEFT_OUT]:
-        yield f"left out: '{column}': {reason}"
-    if len(columns) > SHOWN_LEFT_OUT:
-        yield f"left out: {len(columns) - SHOWN_LEFT_OUT} more columns"
+    """Yield a line for each reason with the columns that have no field for it, up to a limit of names."""
+    by_reason: dict[str, list[str]] = {}
+    for column, reason in columns:
+        by_reason.setdefault(reason, []).append(f"'{column}'")
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - SHOWN_LEFT_OUT} more" if len(names) > SHOWN_LEFT_OUT else ""
+        yield f"left out: {', '.join(names[:SHOWN_LEFT_OUT])}{more}: {reason}"
 
 
 def _print_records(proposal: Proposal) -> None:

@@ -11,12 +11,12 @@ from rich.text import Text
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
-from stackroom.catalogue.telling import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, without_filters
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.recommend import RecommendParams
+from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence

@@ -69,7 +69,7 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _condition(name: str, field: FieldSpec, value: str) -> Condition:
     is_negated = name.startswith(NOT)
-    if field.filter is FilterKind.RANGE:
+    if field.filter is FilterKind.RANGE or (field.brackets and ".." in value):
         if is_negated:
             raise InputError(f"'--{name}': a range cannot be negated; give the range that is wanted")
         return _range(field, value)

@@ -17,6 +17,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
+from stackroom.text.cells.values import bounds_of
 from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
@@ -354,6 +355,7 @@ def _values(view: CatalogueView, field: FieldSpec, scope: Scope, search: str | N
     if search:
         wanted = set(field_values(view.reader, view.spec, field.name, visibility=scope.visibility).matching(search))
         facets = [facet for facet in facets if facet.value in wanted]
+    facets = sorted(facets, key=lambda facet: bounds_of(facet.value)) if field.brackets else facets
     return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
 
 

@@ -24,7 +24,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Range, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
-from stackroom.text.cells.values import text_of
+from stackroom.text.cells.values import bounds_of, text_of
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, shown_number, useful_filters
 
@@ -140,6 +140,7 @@ class FacetedSet:
         if not (wanted or left_out) and _is_useless(counts):
             return None
         values = _values(self._like(field, counts, like), wanted, left_out, like=like)
+        values = sorted(values, key=lambda one: bounds_of(one.value)) if field.brackets else values
         return Facet(**about, values=values, total=len(counts))
 
     def _counts(self, field: FieldSpec, wanted: set[str]) -> Counter[str]:

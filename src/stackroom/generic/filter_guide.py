@@ -7,9 +7,9 @@ catalogue, whose schema names the fields, the description has the bounds and val
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
-from stackroom.catalogue.telling import with_unit
 from stackroom.errors import ExpectedError, did_you_mean
 from stackroom.generic.browse import NumberRanges
+from stackroom.generic.record_text import with_unit
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant

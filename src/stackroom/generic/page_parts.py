@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
-from stackroom.catalogue.telling import label_of, table_columns
+from stackroom.catalogue.telling import label_of
 from stackroom.generic.browse import CatalogueOverview, OverviewField
 from stackroom.generic.facets import FacetedSet
 from stackroom.generic.record import (
@@ -20,6 +20,7 @@ from stackroom.generic.record import (
     shape_records,
     shape_tile,
 )
+from stackroom.generic.record_text import table_columns
 from stackroom.generic.result_set import (
     ResultSet,
     add_up,

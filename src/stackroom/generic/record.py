@@ -6,13 +6,13 @@ from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
-from stackroom.catalogue.telling import (
+from stackroom.catalogue.telling import label_of
+from stackroom.generic.record_text import (
     BETWEEN_FIELDS,
     body_of,
     field_line,
     find_page,
     has_value,
-    label_of,
     plain_fields,
     short_value,
     snippet_of,

@@ -16,7 +16,6 @@ import numpy as np
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
-from stackroom.catalogue.telling import record_text
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import (
     AggregateResult,
@@ -43,6 +42,7 @@ from stackroom.generic.record import (
     shape_records,
     url_of,
 )
+from stackroom.generic.record_text import record_text
 from stackroom.generic.result_set import (
     ResultSet,
     list_page,

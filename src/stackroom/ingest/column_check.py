@@ -40,7 +40,8 @@ class ColumnCheck:
 def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:
     """Yield the names of the columns that the fields, the id and the kind are read from."""
     fields = (path for field in spec.fields.values() for path in field.source_paths)
-    for path in (spec.id_path, spec.kind_path, spec.group_path, *fields):
+    ids = (part.column for part in spec.id_template)
+    for path in (spec.id_path, *ids, spec.kind_path, spec.group_path, *fields):
         yield path
         yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
 

@@ -18,7 +18,7 @@ from stackroom.ingest.values import READERS, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
 from stackroom.text.cells.dates import first_day
-from stackroom.text.cells.values import is_nothing, plain_text, text_of
+from stackroom.text.cells.values import is_nothing, plain_text, read_boolean, text_of
 
 MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?(Z|\+00:00)?")
 """A day as databases write it; texts composed of columns show the day alone."""
@@ -77,6 +77,7 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
 
 
 ID_DIGITS = 16
+LONGEST_COMPOSED = 300
 
 
 def _by_id(record: Record) -> tuple[str, ...]:
@@ -216,7 +217,7 @@ class _FieldReading(NamedTuple):
 
     field: FieldSpec
     column: str | None
-    """The column that has the value, if the row has one of that name; None for a template."""
+    """The column that has the value, if the row has one of that name; None where several columns make it."""
     read: Callable[[Any, FieldSpec], Value]
     is_bounded: bool
     """Whether not every value of the field's type fits it."""
@@ -224,7 +225,8 @@ class _FieldReading(NamedTuple):
 
 def _reading_of(field: FieldSpec) -> _FieldReading:
     is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
-    return _FieldReading(field, None if field.template else field.source_path, READERS[field.type], is_bounded)
+    column = None if field.template or field.marked else field.source_path
+    return _FieldReading(field, column, READERS[field.type], is_bounded)
 
 
 def _read_fields(
@@ -257,7 +259,9 @@ def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Seq
 
 
 def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
-    """Return the cell that a field is read from: the value at its path, or the text composed by its template."""
+    """Return the cell that a field is read from: the value at its path, or what several columns make."""
+    if field.marked:
+        return [tag for column, tag in field.marked if read_boolean(value_at(row, column))]
     if not field.template:
         return value_at(row, field.source_path)
     return compose(field.template, lambda column: _words_at(row, column))
@@ -286,17 +290,23 @@ def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
-    """Return the id in the row, or a digest of its values if it has none."""
+    """Return the id in the row or composed of it, or a digest of its values if it has none."""
+    if spec.id_template:
+        composed = compose(spec.id_template, lambda column: _words_at(row, column))
+        return RecordId(composed if composed and len(composed) <= LONGEST_COMPOSED else digest_of_values(fields))
     path = spec.group_path or spec.id_path
     stated = value_at(row, path) if path else None
-    if not is_nothing(stated):
-        return RecordId(text_of(stated))
+    return RecordId(digest_of_values(fields) if is_nothing(stated) else text_of(stated))
+
+
+def digest_of_values(fields: Mapping[str, Value]) -> str:
+    """Return a digest that records with the same values have."""
     values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
-    return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])
+    return hashlib.sha256(values).hexdigest()[:ID_DIGITS]
 
 
 def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
     """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
-    paths = (spec.id_path, spec.group_path, spec.kind_path)
+    paths = (spec.id_path, spec.group_path, spec.kind_path, *spec.id_template)
     known = f"{mapping.version} {mapping.kind} {paths} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
     return hashlib.sha256(known.encode()).hexdigest()[:12]

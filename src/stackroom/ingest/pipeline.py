@@ -7,7 +7,7 @@ recognised and cost nothing, and so are texts that were embedded. Edits made by 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stackroom.catalogue.codec import decode_record
 from stackroom.catalogue.spec import CatalogueSpec
@@ -18,7 +18,7 @@ from stackroom.ingest.edits.hand_edits import HandEdits
 from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
-from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, digest_of_reading, require_valid
+from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, digest_of_reading, digest_of_values, require_valid
 from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
@@ -216,6 +216,8 @@ class _Run:
         self._is_read = False
         self._is_one_step = source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
+        self._composed: dict[RecordId, str] = {}
+        """Composed id → the digest of the values that had it first."""
         self._unchanged: set[str] = set()
         """The places of rows that were passed over."""
         self._other_model: ModelId | None = None
@@ -417,7 +419,7 @@ class _Run:
             self._report.rejected += 1
             self._report.reject(row.place, error.message)
             return
-        for record in records:
+        for record in map(self._told_apart, records):
             identities = self._target.mapping.identities_of(record)
             first = self._find_first(record, identities)
             if first is not None:
@@ -427,6 +429,14 @@ class _Run:
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
             yield record
+
+    def _told_apart(self, record: Record) -> Record:
+        """Return a record with a digest after its composed id where a row with other values has the same one."""
+        if not self._target.spec.id_template:
+            return record
+        digest = digest_of_values(record.fields)
+        first = self._composed.setdefault(record.id, digest)
+        return record if first == digest else replace(record, id=RecordId(f"{record.id} {digest}"))
 
     def _why_duplicate(self, record: Record, first: str) -> str:
         if self._is_of_several_kinds and first == self._identities.get(record.id):

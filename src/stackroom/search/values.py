@@ -32,7 +32,7 @@ from stackroom.model.scope import (
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import meets, term_of
 from stackroom.text.analyser import MAX_CHARS
-from stackroom.text.cells.values import read_boolean
+from stackroom.text.cells.values import GREATEST, bounds_of, read_boolean
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import (
     NEAR,
@@ -286,7 +286,8 @@ def resolve_conditions(
     """Return the conditions with values as records have them; raise InputError for a value that nothing is near."""
     resolved: list[Condition] = []
     notes: list[str] = []
-    for condition in conditions:
+    for stated in conditions:
+        condition = _as_values(stated, reader, spec, visibility)
         if isinstance(condition, Range) or _is_met_as_written(condition, reader, spec, visibility):
             resolved.append(condition)
             continue
@@ -295,6 +296,18 @@ def resolve_conditions(
         resolved.append(replace(condition, values=tuple(dict.fromkeys(match.value for match in matches))))
         notes += [note for match in matches for note in _notes(match, values, condition, label)]
     return NamedConditions(conditions=tuple(resolved), notes=tuple(dict.fromkeys(notes)))
+
+
+def _as_values(condition: Condition, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility) -> Condition:
+    """Return a range of a field of brackets as those of its values that have numbers in it; others as they are."""
+    field = spec.fields.get(condition.field)
+    if not isinstance(condition, Range) or field is None or not field.brackets:
+        return condition
+    low = -GREATEST if condition.at_least is None else condition.at_least
+    high = GREATEST if condition.at_most is None else condition.at_most
+    values = field_values(reader, spec, field.name, visibility=visibility).counts
+    bounds = {value: bounds_of(value) for value in values}
+    return AnyOf(field.name, tuple(value for value, (least, most) in bounds.items() if least <= high and low <= most))
 
 
 def resolve_choices(asked: Sequence[str], known: Iterable[str], *, label: str) -> tuple[list[str], list[str]]:

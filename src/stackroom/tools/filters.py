@@ -39,7 +39,7 @@ def filter_schema(spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
         forms[KIND] = {"type": "array", "items": {"enum": sorted(spec.kinds)}}
     if spec.adult:
         forms.setdefault(ADULT, {"type": "boolean"})
-    shared = [form for form in (_RANGE, _DATES, _VALUES) if list(forms.values()).count(form) > 1]
+    shared = [form for form in (_RANGE, _DATES, _VALUES, _BRACKETS) if list(forms.values()).count(form) > 1]
     names = {id(form): f"f{number}" for number, form in enumerate(shared)}
     properties = {
         name: {"$ref": f"#/$defs/{names[id(form)]}"} if id(form) in names else form for name, form in forms.items()
@@ -191,13 +191,14 @@ def _bounds(of: str | list[str]) -> dict[str, Any]:
 _RANGE = _bounds("number")
 _DATES = _bounds(["string", "integer"])
 _VALUES = {"type": "array", "items": {"type": "string"}}
+_BRACKETS = {**_RANGE, **_VALUES, "type": ["array", "object"]}
 
 
 def _form(field: FieldSpec) -> dict[str, Any]:
     if field.type is FieldType.ENUM and all(quoted(value) == value for value in field.values):
         return {"type": "array", "items": {"enum": list(field.values)}}
     if field.filter is not FilterKind.RANGE:
-        return _VALUES
+        return _BRACKETS if field.brackets else _VALUES
     return _DATES if field.type is FieldType.DATE else _RANGE
 
 
@@ -209,7 +210,8 @@ def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], spec: Cata
             f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{did_you_mean(name, list(known))}; "
             f"{filter_advice(spec)}"
         )
-    if field.filter is FilterKind.RANGE:
+    is_number = isinstance(asked, Mapping | int | float) and not isinstance(asked, bool)
+    if field.filter is FilterKind.RANGE or (field.brackets and is_number):
         return _range(name, asked, field)
     return values_condition(field, _values(f"filters.{name}", asked, field))
 

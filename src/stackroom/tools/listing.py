@@ -10,6 +10,7 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key
 from stackroom.model.scope import WORDS_FIELD, AllOf, Condition, Scope
 from stackroom.text.analyser import analyse_query
+from stackroom.text.cells.values import bounds_of
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import CatalogueView
 
@@ -45,7 +46,8 @@ def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
         return _by_number(keys, -numbers if is_falling else numbers)
     terms = [min(some, default="") for some in view.reader.terms(name, keys)]
     having = [place for place, term in enumerate(terms) if term]
-    having.sort(key=lambda place: terms[place], reverse=is_falling)
+    order = bounds_of if fields[name].brackets else str
+    having.sort(key=lambda place: order(terms[place]), reverse=is_falling)
     return [keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))]
 
 

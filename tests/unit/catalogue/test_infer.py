@@ -191,7 +191,7 @@ def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(ids: list[str |
     assert spec.id_path == ""
     assert inferred.notes == (
         f"'id' cannot be the id: {says}",
-        "no column identifies a row; ids are made of what the row says",
+        "ids are made of 'title'",
     )
     assert spec.fields["source_id"].filter is FilterKind.EQUALS
 

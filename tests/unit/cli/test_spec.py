@@ -43,7 +43,7 @@ def test_a_spec_is_json_for_programs(at_nothing: Path, run: Run) -> None:
     assert all(field["reason"] for field in found["fields"])
     assert found["declaration"].startswith("#")
     (note,) = found["notes"]
-    assert "ids are made of what the row says" in note
+    assert note == "ids are made of 'Title'"
 
 
 def test_a_file_that_is_there_is_not_written_over(at_nothing: Path, run: Run) -> None:

@@ -52,6 +52,12 @@ def test_a_record_without_a_title_is_named_by_its_id() -> None:
     assert not unread
 
 
+def test_a_record_has_the_tags_of_the_columns_that_say_yes() -> None:
+    marked = '[fields.has]\ntype = "tag[]"\nmarked = { barn = "barn", bush = "a bush", boat = "boat", bay = "bay" }'
+    cells = {"name": "Dawn", "barn": "1", "bush": "X", "boat": "no", "bay": ""}
+    assert [tag.value for tag in fields_of(cells, marked)["has"]] == ["barn", "a bush"]
+
+
 def test_a_title_that_is_declared_required_is_required() -> None:
     spec = spec_of(within=FILMS.replace('role = "title"', 'role = "title"\nrequired = true'))
     ((record,), _) = read({"id": "tt1", "year": 1979}, spec)

@@ -1,17 +1,19 @@
 """Ingest: rows → records, counted to the last, resumable at every batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 
+from stackroom.catalogue.column_template import parse_column_template
 from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError, UnavailableError
 from stackroom.ingest import pipeline
 from stackroom.ingest.embedding import FIRST_BATCH
 from stackroom.ingest.ledger import Origin
-from stackroom.ingest.mapping import RowMapping
+from stackroom.ingest.mapping import RowMapping, build_mapping
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
@@ -98,6 +100,21 @@ def test_an_unchanged_source_writes_and_embeds_nothing_again(bench: IngestBench,
     assert (report.written, report.unchanged, report.embedded) == (0, 10, 0)
     assert bench.shelf.reader().change_no == change_no
     assert max(embedder.documents.values()) == 1
+
+
+def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_one_are_told_apart(
+    anime_spec: Any,
+) -> None:
+    spec = replace(anime_spec, id_path="", id_template=parse_column_template("{title} ({year})"))
+    bench = IngestBench(spec=spec, mapping=build_mapping(spec), embedder=None)
+    rows = [{"title": "Alien", "year": "1979"}, {"title": "Solaris", "year": "1972", "synopsis": "Slow."}]
+    again = {"title": "Alien", "year": "1979", "synopsis": "Another one."}
+    assert bench.add(ListedRows([*rows, again, rows[0]])).duplicates == 1
+    ids = sorted(bench.records())
+    assert [one[:12] for one in ids] == ["Alien (1979)", "Alien (1979)", "Solaris (197"]
+    report = bench.add(ListedRows([rows[0], {**rows[1], "synopsis": "Slow and deep."}, again, rows[0]]))
+    assert (report.written, report.unchanged, report.removed) == (1, 2, 0)
+    assert sorted(bench.records()) == ids
 
 
 def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(bench: IngestBench, embedder: Any) -> None:

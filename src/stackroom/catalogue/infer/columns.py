@@ -2,29 +2,37 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby, takewhile
 
 import numpy as np
 
-from stackroom.catalogue.column_words import is_about
+from stackroom.catalogue.column_words import CAMEL_JOINT, is_about, name_words
 from stackroom.catalogue.compiler import FIELD_NAME
 from stackroom.catalogue.infer.words import is_alternative, is_code, is_link, is_title_name, is_unnamed, percent
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
+from stackroom.text.cells.values import read_boolean
 
 FEWEST_ROWS = 20
 """The fewest rows in which a column with one value says nothing, and of which one may lack an id."""
-LONGEST_ID, LONGEST_CODE = 100, 24
+LONGEST_ID = 100
+LONGEST_KEY = 60
 FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
-ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT)
+LEAST_KEYED = 0.5
+"""The share of rows that ids made of the title must tell apart."""
+ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT, Form.URL)
 NUMBERED = re.compile(r"(.*?[^\W\d])[\s_.-]*(\d{1,2})", re.DOTALL)
 FEWEST_MEMBERS = 3
 LONGEST_ITEM = 40
 LEAST_SHARED = 0.05
 """The share of the second column's values that the first one has as well."""
 MARK = "|"
+FEWEST_MARKS, MOST_UNANSWERED = 5, 0.05
+MARK_NAMES = ("features", "tags", "marks", "features_2")
+JOINT = re.compile(r"[\s_.:-]+")
 
 
 def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
@@ -83,8 +91,34 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
     code = next((column for column in columns if _is_unique_code(column)), None)
     if code is not None:
         return code, []
-    notes.append("no column identifies a row; ids are made of what the row says")
     return None, notes
+
+
+def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
+    """Return the template of ids where no column is one, and a note on it; an empty template where none would last.
+
+    It is the title if that differs in every row, else a short text that does, else the title with what repeats.
+    """
+    unique = [column for column in columns if column.rows >= FEWEST_ROWS and _is_unique_text(column)]
+    key = title if len(title) == 1 and title[0].is_unique else (unique[:1] or title)
+    has_braces = any(set(column.name) & set("{}") for column in key)
+    if not key or has_braces or distinct_together(key) < LEAST_KEYED * key[0].rows or _is_long(key):
+        return "", "no column identifies a row; ids are made of what the row says"
+    template = " ".join(f"{{{column.name}}}" for column in key)
+    names = "' and '".join(column.name for column in key)
+    repeats = key[0].rows - distinct_together(key)
+    rows = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
+    told = f"; {rows} one, told apart by the other values" if repeats else ""
+    return template, f"ids are made of '{names}'{told}"
+
+
+def _is_unique_text(column: ColumnProfile) -> bool:
+    is_short = column.form is Form.TEXT and not column.is_list and column.longest <= LONGEST_KEY
+    return column.is_unique and is_short
+
+
+def _is_long(columns: Sequence[ColumnProfile]) -> bool:
+    return sum(column.mean_length for column in columns) > LONGEST_ID
 
 
 def chosen_id(columns: Sequence[ColumnProfile], stated: str) -> tuple[ColumnProfile | None, list[str]]:
@@ -145,7 +179,7 @@ def _is_unique_code(column: ColumnProfile) -> bool:
     """Tell whether a column has short codes of equal length or with digits, another in each row: `cca3`, `W00009`."""
     if not column.is_unique or column.rows < FEWEST_CODES or column.form not in (Form.TEXT, Form.CODE):
         return False
-    if column.is_list or is_title_name(column) or not column.is_spaceless or column.longest > LONGEST_CODE:
+    if column.is_list or is_title_name(column) or not column.is_spaceless or column.longest > LONGEST_KEY:
         return False
     has_digits = sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
     return column.longest == column.shortest > 1 or has_digits
@@ -153,10 +187,12 @@ def _is_unique_code(column: ColumnProfile) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Numbered columns with values of one kind, and the name of the field that has all of them."""
+    """Columns with values of one kind, and the name of the field that has all of them."""
 
     name: str
     columns: tuple[ColumnProfile, ...]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """The tag of each column that says yes or no; empty for numbered columns, which have the values."""
 
 
 def find_families(
@@ -189,3 +225,47 @@ def _may_belong(column: ColumnProfile) -> bool:
         return False
     is_plain = not set(column.name) & set("{}|") and not any(MARK in text for text in column.texts)
     return is_plain and not column.is_list
+
+
+def find_marks(
+    columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
+) -> list[Family]:
+    """Return the runs of columns that each say yes or no of one thing, as `barn`, `bridge`, `cactus` do."""
+    families: list[Family] = []
+    for style, run in groupby(columns, key=lambda column: "" if column.name in apart else _style_of_mark(column)):
+        marks = tuple(run)
+        if not style or len(marks) < FEWEST_MARKS:
+            continue
+        words = [_label(column.name).split() for column in marks]
+        shared = len([*takewhile(lambda some: len(set(some)) == 1, zip(*(name[:-1] for name in words), strict=False))])
+        tags = {column.name: " ".join(some[shared:]) for column, some in zip(marks, words, strict=True)}
+        prefix = "_".join(word for word in name_words("_".join(words[0][:shared])) if not is_about([word], "answers"))
+        taken = {*names.values(), *(family.name for family in families)}
+        wanted = [name for name in ((prefix, f"{prefix}s") if prefix else ()) if FIELD_NAME.fullmatch(name)]
+        name = next((name for name in (*wanted, *MARK_NAMES) if name not in taken), None)
+        if name and all(tags.values()) and len(set(tags.values())) == len(tags):
+            families.append(Family(name=name, columns=marks, tags=tags))
+    return families
+
+
+def is_yes_no(column: ColumnProfile) -> bool:
+    """Tell whether a column of numbers says no and yes as 0 and 1, and counts nothing."""
+    is_binary = set(column.texts) == {"0", "1"} and column.rows >= FEWEST_ROWS
+    return is_binary and not is_about(column.words, "telling_count")
+
+
+def _style_of_mark(column: ColumnProfile) -> str:
+    """Return how a column says yes or no: some rows yes and the others nothing, or nearly every row; else nothing."""
+    if not (column.form is Form.BOOLEAN or is_yes_no(column) or column.texts == ["1"]):
+        return ""
+    answers = {read_boolean(text) for text in column.texts}
+    if answers == {True}:
+        return "crosses" if column.filled < column.rows else ""
+    is_answered = column.filled_share >= 1 - MOST_UNANSWERED and answers == {True, False}
+    return ("figures" if is_yes_no(column) else "words") if is_answered else ""
+
+
+def _label(name: str) -> str:
+    """Return a column's name in words: `APPLE_FRAME` is `apple frame`."""
+    words = JOINT.sub(" ", name if name.isupper() else CAMEL_JOINT.sub(" ", name)).strip(" ?")
+    return words.lower() if words.isupper() else words

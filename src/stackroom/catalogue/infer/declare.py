@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from stackroom.catalogue.compiler import ROLE_TYPES
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
-from stackroom.catalogue.infer.columns import choose_id, chosen_id, find_families, find_left_out
+from stackroom.catalogue.infer.columns import choose_id, choose_key, chosen_id, find_families, find_left_out, find_marks
 from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
 from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
 from stackroom.catalogue.infer.toml import write_toml
@@ -80,7 +80,7 @@ def infer_declaration(
     popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
     most_popular = next((column.most for column in columns if column.name == popularity), None) or 0.0
     fields = [_with_origin(replace(field, reason=f"{field.reason}{sampled}"), origins) for field in fields]
-    id_path, group = inference.id.name if inference.id else None, inference.choices.group
+    id_path, group = inference.id.name if inference.id else inference.key or None, inference.choices.group
     identity = {"group": group} if group else {"id": id_path}
     return Inferred(
         declaration=write_toml(
@@ -107,7 +107,8 @@ class _Inference:
         self.left_out = {name: why for name, why in find_left_out(columns).items() if name not in kept}
         self.left_out |= dict.fromkeys(sorted(choices.drop), "you left it out")
         usable = [column for column in columns if column.name not in self.left_out]
-        self.families = find_families(usable, names, apart=choices.named_columns)
+        apart = choices.named_columns | {stated_id or ""}
+        self.families = [*find_families(usable, names, apart=apart), *find_marks(usable, names, apart=apart)]
         for family in self.families:
             self.left_out |= {column.name: f"it is part of '{family.name}'" for column in family.columns}
         self.usable = [column for column in usable if column.name not in self.left_out]
@@ -122,6 +123,10 @@ class _Inference:
         same = [column for column in self.usable if column.name not in self.differing]
         stated_title = choices.title or (group and _name_of_group(group, same))
         self.title = chosen_title(same, names, stated_title) if stated_title else choose_title(same, self.id, names)
+        self.key = ""
+        if self.id is None and choices.id is None:
+            self.key, note = choose_key(self.usable, title_columns(self.title, same))
+            self.notes.append(note)
         used = [self.id] if self.title.template else [self.id, *title_columns(self.title, same)]
         self.roles = choose_roles([column for column in same if column not in used])
 
@@ -206,6 +211,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
         searched=True,
         filtered=is_short,
         facet=is_short,
+        brackets=False,
         reason=f"{field.reason}; a list, since it differs within a record",
     )
 

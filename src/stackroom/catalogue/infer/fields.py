@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from stackroom.catalogue.infer.columns import MARK, Family
+from stackroom.catalogue.infer.columns import MARK, Family, is_yes_no
 from stackroom.catalogue.infer.words import gaps, has_word, is_code, is_link, is_year, percent
 from stackroom.catalogue.profile import ColumnProfile, Form
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
@@ -25,6 +25,7 @@ LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
 GROUPING = ("groups", "lists", "people", "kinds", "regions")
 """Topics of columns whose values are filtered by, even if few come twice."""
+YES_NO = ("yes", "no")
 LIST_MARKS = (",", ";", "|", "/")
 """The separators that are looked for where a column is declared a list; the first if there is none."""
 
@@ -45,6 +46,10 @@ class InferredField:
     template: str = ""
     """The columns that the field is composed of, where it is not one column."""
     unit: str = ""
+    brackets: bool = False
+    values: tuple[str, ...] = ()
+    marked: Mapping[str, str] = field(default_factory=dict)
+    """The tag of each column that says yes or no, where the field has those of all that say yes."""
     date_order: DateOrder | None = None
     description: str = ""
     """What assistants are told of the field."""
@@ -90,6 +95,7 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
         filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
         facet=is_list or (is_term and column.has_few_values),
         split=(column.separator or max(LIST_MARKS, key=lambda mark: having[mark])) if is_list else "",
+        brackets=False,
         reason="your choice",
     )
 
@@ -97,18 +103,19 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
 def family_field(family: Family) -> InferredField:
     """Return the field that collects the values of a family's columns."""
     template = MARK.join(f"{{{column.name}}}" for column in family.columns)
-    values = {text for column in family.columns for text in column.texts}
+    values = len({text for column in family.columns for text in column.texts})
+    told = "tags of what is marked" if family.tags else f"{values:,} values"
     return InferredField(
         name=family.name,
         column=template,
-        template=template,
+        template="" if family.tags else template,
+        marked=family.tags,
         type=FieldType.TAGS,
-        split=MARK,
+        split="" if family.tags else MARK,
         searched=True,
         filtered=True,
         facet=True,
-        reason=f"{len(family.columns)} columns, '{family.columns[0].name}' and so on, as one list: {len(values):,} "
-        "values",
+        reason=f"{len(family.columns)} columns, '{family.columns[0].name}' and so on, as one list: {told}",
     )
 
 
@@ -128,6 +135,9 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _number(base: InferredField, column: ColumnProfile) -> InferredField:
+    if is_yes_no(column):
+        answers = f"yes or no, as 1 and 0{gaps(column)}"
+        return replace(base, type=FieldType.ENUM, values=YES_NO, filtered=True, facet=True, reason=answers)
     if is_code(column):
         return _code(base, column)
     if column.units:
@@ -143,12 +153,21 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     of_unit = column.units[column.unit]
     others = sum(column.units.values()) - of_unit
     is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
+    if is_size and len(column.units) == 1:
+        return _bracket(base, column)
     if is_size or is_code(column) or others > MOST_OTHER_UNITS * column.filled:
         return _text(base, column)
     is_named = 2 * of_unit >= column.share_of(*NUMBER_FORMS, Form.YEAR) * column.filled
     called = f"numbers in '{column.unit}'" if is_named else "numbers"
     reason = f"{called}{_extent(column)}{gaps(column)}"
     return replace(base, type=_number_type(column), unit=column.unit if is_named else "", filtered=True, reason=reason)
+
+
+def _bracket(base: InferredField, column: ColumnProfile) -> InferredField:
+    values = f"{column.distinct:,} values, in the order of their bounds"
+    return replace(
+        base, searched=True, filtered=True, facet=True, brackets=True, reason=f"ranges: {values}{gaps(column)}"
+    )
 
 
 def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
@@ -248,6 +267,7 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
     Form.WHOLE: _number,
     Form.NUMBER: _number,
     Form.QUANTITY: _quantity,
+    Form.BRACKET: _bracket,
     Form.CODE: _code,
     Form.DATE: _date,
     Form.TEXT: _text,

@@ -18,7 +18,12 @@ HEADER = """\
 # Check it:  stackroom spec check THIS_FILE
 """
 SEARCH_IN_TOML = {FieldRole.TITLE: "{ boost = 0.25, fuzzy = true }", FieldRole.ALTERNATIVES: "{ boost = 0.25 }"}
-TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
+TERM_FILTERS = {
+    FieldType.TEXT: "equals",
+    FieldType.TEXTS: "any-of",
+    FieldType.TAGS: "all-of",
+    FieldType.ENUM: "any-of",
+}
 
 
 def write_toml(
@@ -50,10 +55,14 @@ def field_in_toml(field: InferredField) -> str:
     lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
     if field.role is not None:
         lines.append(f'role = "{field.role}"')
-    path = "" if field.template or field.column == field.name else field.column
+    path = "" if field.template or field.marked or field.column == field.name else field.column
     read = {"path": path, "template": field.template, "split": field.split, "unit": field.unit}
     read["description"] = clean(field.description)
     lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
+    if field.values:
+        lines.append(f"values = [{', '.join(map(_text_in_toml, field.values))}]")
+    if field.brackets:
+        lines.append("brackets = true")
     if field.date_order is not None:
         lines.append(f'date_order = "{field.date_order}"')
     if field.searched:
@@ -62,6 +71,9 @@ def field_in_toml(field: InferredField) -> str:
         lines.append('filter = "range"' if field.type in NUMERIC_TYPES else f'filter = "{TERM_FILTERS[field.type]}"')
     if field.facet:
         lines.append("facet = true")
+    if field.marked:
+        lines.append(f"[fields.{field.name}.marked]")
+        lines += [f"{_text_in_toml(column)} = {_text_in_toml(tag)}" for column, tag in field.marked.items()]
     return "\n".join(lines)
 
 

@@ -53,7 +53,7 @@ class GroupFilters:
             dimension = partition.dimension
             if dimension.field.filter is None:
                 return None
-            if partition.is_ordered:
+            if partition.bounds:
                 filters[dimension.name] = self._range(dimension, partition.bounds[part])
             else:
                 filters[dimension.name] = self._values(dimension, str(partition.labels[part]))

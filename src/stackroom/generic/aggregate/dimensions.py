@@ -21,6 +21,7 @@ from stackroom.generic.aggregate.shapes import FIGURES
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
+from stackroom.text.cells.values import bounds_of
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
 from stackroom.tools.filters import KIND
@@ -52,7 +53,7 @@ class Partition:
     @property
     def is_ordered(self) -> bool:
         """Whether the parts have an order of their own."""
-        return self.dimension.field.is_numeric
+        return self.dimension.field.is_numeric or self.dimension.field.brackets
 
 
 def parse_dimensions(by: Sequence[str], spec: CatalogueSpec) -> list[Dimension]:
@@ -122,7 +123,11 @@ def partition_rows(reader: ShelfReader, dimension: Dimension, keys: Integers, sc
     if asked is not None:
         kept = np.array([term_of(value) in asked for value in found.values], dtype=bool)[indexes]
         rows, indexes = rows[kept], indexes[kept]
-    return Partition(dimension=dimension, rows=rows, indexes=indexes, labels=found.values)
+    if not dimension.field.brackets:
+        return Partition(dimension=dimension, rows=rows, indexes=indexes, labels=found.values)
+    order = sorted(range(len(found.values)), key=lambda place: bounds_of(found.values[place]))
+    labels = [found.values[place] for place in order]
+    return Partition(dimension=dimension, rows=rows, indexes=np.argsort(order)[indexes], labels=labels)
 
 
 def _asked_terms(dimension: Dimension, scope: Scope) -> set[str] | None:

@@ -1,6 +1,7 @@
 """Cells as values: texts, numbers with currencies, magnitudes and units (`12,50 EUR`, `€105M`, `6.9 kg`), and lists.
 
-A range of numbers is its midpoint. A number after "about", "more than" or "<", or before "+", is that number.
+A range of numbers, as "40–46 %", is no number but has bounds. A number after "about", "more than" or "<", or before
+"+", is that number, and a bound.
 """
 
 import html
@@ -113,11 +114,15 @@ CURRENCY = rf"(?:{'|'.join(WORDS['currencies'].split())}|{MARKS})"
 MONEY = re.compile(CURRENCY)
 SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
 QUANTITY = pattern(
-    r"(?:(?i:[~≈≃<>≤≥]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?:more|less) than|over|under|up to)\s*)?"
+    r"(?:(?i:[~≈≃]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?P<under>[<≤]|less than|under|below|up to|unter"
+    r"|bis(?: zu)?|weniger als|moins de)|(?P<over>[>≥]|more than|over|above|über|mehr als|plus de))\s*)?"
     rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
-    rf"(?:\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE}))?"
-    r"\+?(?P<after>.*)"
+    rf"(?:(?P<scale>[kKM])?\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE})"
+    r"(?(scale)(?=(?P=scale))))?(?P<plus>\+)?(?P<after>.*?)"
+    r"(?:(?P<more>\+|\s+(?i:and|or|und|oder|et|ou) (?i:over|above|older|up|more|higher|mehr|älter|darüber|plus))"
+    r"|(?P<less>\s+(?i:and|or|und|oder|et|ou) (?i:under|below|younger|less|lower|weniger|jünger|darunter|moins)))?"
 )
+UP_TO = pattern(r"(?i:≤|up to|bis)")
 MAGNITUDE = pattern(
     r"\s*((?i:thousand|tsd|millionen|millones|million|mio|mln|mn|milliarden|milliards?|billion|mrd|bln|bn|trillion)|[kKMB])"
     r"(?![^\W\d_])\.?"
@@ -139,11 +144,24 @@ UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.s
 
 
 class Quantity(NamedTuple):
-    """A number, and the unit or currency that it is written with; the unit is empty if there is none."""
+    """A number, and the unit or currency that it is written with; the unit is empty if there is none.
+
+    The bounds differ where it is a bracket: `18–24`, `under 18`, `150+`; the number is then the first that it states.
+    """
 
     number: int | float
     unit: str
-    is_range: bool = False
+    bounds: tuple[float, float]
+
+    @property
+    def is_bracket(self) -> bool:
+        """Tell whether it stands for several numbers."""
+        return self.bounds[0] < self.bounds[1]
+
+    @property
+    def is_range(self) -> bool:
+        """Tell whether it states two numbers, so that it is none."""
+        return self.is_bracket and all(map(math.isfinite, self.bounds))
 
     @property
     def is_money(self) -> bool:
@@ -159,9 +177,7 @@ def read_number(raw: Any) -> int | float | None:
     if PLAIN.fullmatch(text):
         return _parsed(text)
     found = number_and_unit(text) if NUMERIC.match(text) else None
-    if found is None or (found.unit and not found.is_money) or (found.is_range and not found.unit):
-        return None
-    return found.number
+    return None if found is None or (found.unit and not found.is_money) or found.is_range else found.number
 
 
 def read_quantity(raw: Any, unit: str) -> int | float | None:
@@ -172,7 +188,17 @@ def read_quantity(raw: Any, unit: str) -> int | float | None:
     found = number_and_unit(text)
     if found is None and unit and text.startswith(unit):  # a unit before the number, as in `SR 175`
         found = number_and_unit(text[len(unit) :])
-    return found.number if found and (not found.unit or same_unit(found.unit, unit)) else None
+    is_number = found is not None and not found.is_range and (not found.unit or same_unit(found.unit, unit))
+    return found.number if found and is_number else None
+
+
+def bounds_of(text: str) -> tuple[float, float]:
+    """Return the least and the greatest number that a text stands for, as `18–24`, `150+` or `45 %`.
+
+    Both are infinite for other texts, which come last in the order of bounds.
+    """
+    found = number_and_unit(text.strip())
+    return found.bounds if found else (math.inf, math.inf)
 
 
 def number_and_unit(text: str) -> Quantity | None:
@@ -186,7 +212,8 @@ def number_and_unit(text: str) -> Quantity | None:
 def _found_quantity(text: str) -> Quantity | None:
     bare = text.strip()
     if PLAIN.fullmatch(bare):
-        return _quantity(_parsed(bare), "")
+        number = _parsed(bare)
+        return None if number is None else Quantity(number, "", (number, number))
     found = QUANTITY.fullmatch(bare)
     if found is None:
         return None
@@ -195,7 +222,21 @@ def _found_quantity(text: str) -> Quantity | None:
     if unit is None or (before and unit and not same_unit(before, unit)):
         return None
     is_negative = "+" not in (found["sign"] or found["inner"] or "+")
-    return _quantity(_value(found, multiple, is_negative=is_negative), before or unit, is_range=bool(found["second"]))
+    first = _scaled(found["number"], -multiple if is_negative else multiple)
+    last = _scaled(found["second"], multiple) if found["second"] else first
+    if first is None or last is None or last < first:
+        return None
+    return Quantity(first, before or unit, _bounds(found, first, last))
+
+
+def _bounds(found: re.Match[str], first: float, last: float) -> tuple[float, float]:
+    """Return the bounds of a number or a range; `under 18` does not have 18."""
+    if found["under"] or found["less"]:
+        is_below = found["under"] and not UP_TO.match(found["under"])
+        return -math.inf, math.nextafter(first, -math.inf) if is_below else first
+    if found["over"]:
+        return first if found["over"] == "≥" else math.nextafter(first, math.inf), math.inf
+    return first, math.inf if found["more"] or found["plus"] else last
 
 
 def in_unit(number: str, unit: str) -> str:
@@ -244,16 +285,15 @@ def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
     return multiple, rest if UNIT.fullmatch(rest) else None
 
 
-def _value(found: re.Match[str], multiple: int, *, is_negative: bool) -> int | float | None:
-    """Return the number that was matched; the midpoint of a range."""
-    first = _parsed(found["number"])
-    second = _parsed(found["second"]) if found["second"] else None
-    if first is None or (found["second"] and (second is None or second < first)):
+def _scaled(figure: str, multiple: int) -> int | float | None:
+    """Return the number that a figure writes, times a multiple; None where it is too great."""
+    number = _parsed(figure)
+    if number is None:
         return None
-    number = first if second is None else (first + second) / 2
     product = number * multiple
-    exact = round(product) if multiple > 1 and abs(product - round(product)) < 1e-6 * multiple else product
-    return -exact if is_negative else exact
+    is_whole = abs(multiple) > 1 and abs(product - round(product)) < 1e-6 * abs(multiple)
+    exact = round(product) if is_whole else product
+    return exact if abs(exact) <= GREATEST else None
 
 
 def _parsed(text: str) -> int | float | None:
@@ -273,11 +313,6 @@ def _with_point(figure: str) -> str:
     if figure.count(",") == 1 and "." not in figure and not THOUSANDS.search(figure):
         return figure.replace(",", ".")
     return figure.replace(",", "")
-
-
-def _quantity(number: int | float | None, unit: str, *, is_range: bool = False) -> Quantity | None:
-    is_fit = number is not None and abs(number) <= GREATEST
-    return Quantity(number, unit, is_range) if number is not None and is_fit else None
 
 
 DEEPEST = 30

@@ -1,5 +1,7 @@
 """Numbers as tables write them."""
 
+import math
+
 import pytest
 
 from stackroom.text.cells.values import in_unit, number_and_unit, read_number, same_unit
@@ -48,11 +50,26 @@ def test_a_number_is_read_with_its_unit(text: str, number: float, unit: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "middle", "unit"),
-    [("40-46%", 43, "%"), ("40–46 %", 43, "%"), ("10 to 15 years", 12.5, "years"), ("$5 - $10", 7.5, "$")],
+    ("text", "bounds", "unit", "number"),
+    [
+        ("40-46%", (40, 46), "%", None),
+        ("10 to 15 years", (10, 15), "years", None),
+        ("$50,000 - $99,999", (50_000, 99_999), "$", None),
+        ("$25k – $50k", (25_000, 50_000), "$", None),
+        ("$150,000+", (150_000, math.inf), "$", 150_000),
+        ("65 and over", (65, math.inf), "", 65),
+        ("under 18", (-math.inf, math.nextafter(18, 0)), "", 18),
+        ("bis 17", (-math.inf, 17), "", 17),
+        ("60 Jahre und älter", (60, math.inf), "Jahre", None),
+        ("45 %", (45, 45), "%", 45),
+    ],
 )
-def test_a_range_is_its_midpoint(text: str, middle: float, unit: str) -> None:
-    assert number_and_unit(text) == (middle, unit, True)
+def test_a_range_has_bounds_and_is_no_number(
+    text: str, bounds: tuple[float, float], unit: str, number: float | None
+) -> None:
+    found = number_and_unit(text)
+    assert found is not None
+    assert (found.bounds, found.unit, read_number(text)) == (bounds, unit, number)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.catalogue.telling import (
+from stackroom.generic.record_text import (
     body_of,
     field_line,
     find_page,
