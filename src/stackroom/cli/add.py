@@ -96,6 +96,7 @@ def _print_records(proposal: Proposal) -> None:
 @click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
 @read_options
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
+@click.option("--accept-losses", is_flag=True, help="Build although rows or letters cannot be read, also with --yes.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
@@ -108,6 +109,7 @@ def add_command(
     name: str | None,
     options: ReadOptions,
     yes: bool,
+    accept_losses: bool,
     no_embed: bool,
     model: str | None,
     force: bool,
@@ -124,6 +126,9 @@ def add_command(
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
     --title, --id, --body, --type, --role, --drop, --keep and --group change what is inferred; with one of them, the
     spec of an existing catalogue is inferred anew.
+
+    Where more than 2 % of the rows cannot be read, or any letters, nothing is built without your consent, which
+    --accept-losses gives and --yes does not.
 
     All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
     found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
@@ -144,6 +149,8 @@ def add_command(
             f"stackroom spec infer {shown} --output catalogue.toml"
         )
         return
+    if not accept_losses:
+        _require_few_losses(order, ask=not yes)
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
     if not no_embed:
@@ -185,6 +192,19 @@ class _Order:
     source: RowSource
     name: str
     recipe: Recipe | None
+
+
+def _require_few_losses(order: _Order, *, ask: bool) -> None:
+    """Refuse a source of which much is lost in reading it, unless the user agrees."""
+    losses = order.source.measure_losses()
+    if not losses.are_grave:
+        return
+    if ask and sys.stdin.isatty() and click.confirm(f"{losses}. Build it without them?", default=False):
+        return
+    raise InputError(
+        f"{shown_address(order.location)}: {losses}; nothing was built. Mend the file, or say how it is read (--skip, "
+        "--encoding); to build it without them: --accept-losses"
+    )
 
 
 def _read_order(

@@ -86,6 +86,7 @@ READ_OPTIONS = (
     click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
+    click.option("--encoding", metavar="NAME", help="The encoding of a CSV file, such as cp1251; by default found."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
 )
 

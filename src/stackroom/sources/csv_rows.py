@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import groupby, islice
 from pathlib import Path
 
 from stackroom.errors import InputError
@@ -27,6 +27,7 @@ from stackroom.sources.grid_layout import (
     usual_width,
 )
 from stackroom.sources.port import SourceRow
+from stackroom.sources.text_encoding import require_encoding
 from stackroom.sources.text_lines import iter_lines
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -35,8 +36,6 @@ SAMPLE_LINES = 200
 LEAST_EVEN = 0.5
 """The share of rows like the first below which lines are looked for that are above the header."""
 LEAST_EVEN_BELOW = 0.9
-FEW_SHORT = 3
-"""As many rows must be cut short before it is taken as the file's way to leave out empty cells."""
 SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
 """A line that a spreadsheet program may write before the header."""
 
@@ -66,13 +65,10 @@ def read_head(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> Csv
     return CsvHead(delimiter=chosen, rows=rows.get(chosen) or _rows(lines, chosen))
 
 
-def leaves_out_empty_cells(rows: Rows, width: int) -> bool:
-    """Return whether rows end with their last value, so that short ones are whole; not where a line break cut them."""
-    lengths = [len(row) for row in rows]
-    short = [length for length in lengths if length < width]
-    is_cut = any(one < width and other < width and one + other == width + 1 for one, other in pairwise(lengths))
-    has_empty_ends = any(len(row) == width and not row[-1].strip() for row in rows)
-    return len(short) >= FEW_SHORT and not is_cut and not has_empty_ends and width in lengths
+def are_cut(rows: Rows, width: int) -> bool:
+    """Return whether line breaks have cut rows in two: short rows come in pairs alone, which make up a row each."""
+    runs = [[len(row) for row in run] for is_short, run in groupby(rows, lambda row: len(row) < width) if is_short]
+    return bool(runs) and all(len(run) == 2 and sum(run) == width + 1 for run in runs)
 
 
 def _most_even(rows: dict[str, Rows], usual: str) -> tuple[str, tuple[float, int]]:
@@ -113,7 +109,7 @@ Row = tuple[int, list[str] | None]
 class CsvRows(FileRows):
     """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
-    takes = frozenset({"skip", "header_rows"})
+    takes = frozenset({"skip", "header_rows", "encoding"})
 
     def count_rows(self) -> int | None:
         """Return the number of rows without the header; None for a large compressed file."""
@@ -121,18 +117,18 @@ class CsvRows(FileRows):
             return None
         rows = quotes = 0
         with open_decompressed(self._path) as file:
-            for line in iter_lines(file, self._path, ReadingNotes()):
+            for line in iter_lines(file, self._path, ReadingNotes(), encoding=self._encoding):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
         header_rows = 1 if self._options.header_rows is None else self._options.header_rows
         return max(rows - header_rows - (self._options.skip or 0), 0)
 
     def _iter_table(self) -> Iterator[SourceRow]:
-        """Yield the rows; a row with another number of cells than the header has that as its problem."""
+        """Yield the rows; one with more cells than the header has that as its problem, one with fewer is completed."""
         csv.field_size_limit(LONGEST_LINE)
         skip = self._options.skip
         with open_decompressed(self._path) as file:
-            lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
+            lines = _Lines(self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding))
             lines.drop(skip or 0)
             head = self._read_head(lines)
             cells = _Cells(lines, head.delimiter)
@@ -140,14 +136,18 @@ class CsvRows(FileRows):
             self._skip_titles(cells, layout)
             names = self._read_names(cells, layout, head)
             cells.width = len(names)
-            is_trimmed = leaves_out_empty_cells(head.rows[layout.titles + layout.header_rows :], len(names))
-            yield from self._iter_below(cells, names, is_trimmed=is_trimmed)
+            cut = are_cut(head.rows[layout.titles + layout.header_rows :], len(names))
+            yield from self._iter_below(cells, names, completes_rows=not cut)
 
-    def _iter_below(self, cells: "_Cells", names: list[str], *, is_trimmed: bool) -> Iterator[SourceRow]:
+    @property
+    def _encoding(self) -> str:
+        return require_encoding(self._options.encoding) if self._options.encoding else ""
+
+    def _iter_below(self, cells: "_Cells", names: list[str], *, completes_rows: bool) -> Iterator[SourceRow]:
         row, good = None, 0
         footnotes = Footnotes(len(names))
         for number, values in footnotes.without(cells):
-            if is_trimmed and values is not None and len(values) < len(names):
+            if completes_rows and values is not None and len(values) < len(names):
                 self._notes.count("short", f"line {number}", _say_short)
                 values.extend([""] * (len(names) - len(values)))
             row = _row(number, values, names)

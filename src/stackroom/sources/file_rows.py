@@ -1,6 +1,7 @@
 """What the readers of files share: the name, the options, notes on what was decided, and rows read from a start."""
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import ClassVar
 from stackroom.errors import InputError
 from stackroom.sources.compressed import require_file
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
-from stackroom.sources.port import RowSource, SourceRow
+from stackroom.sources.port import Losses, RowSource, SourceRow
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class ReadingNotes:
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
         self._tallies: dict[str, _Tally] = {}
+        self.lost_lines = 0
+        """The number of lines with letters that cannot be decoded."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -40,6 +43,7 @@ class ReadingNotes:
         """Forget all notes."""
         self._said.clear()
         self._tallies.clear()
+        self.lost_lines = 0
 
     def add(self, text: str) -> None:
         """Note a decision once."""
@@ -48,6 +52,15 @@ class ReadingNotes:
     def count(self, key: str, place: str, say: Callable[[int, str], str]) -> None:
         """Count a decision that may be made for many rows; `say` makes the note of the number and the first place."""
         self._tallies.setdefault(key, _Tally(say=say, first=place)).count += 1
+
+    def lose(self, place: str) -> None:
+        """Count a line with letters that cannot be decoded."""
+        self.lost_lines += 1
+        self.count("lost", place, _say_lost)
+
+
+def _say_lost(count: int, first: str) -> str:
+    return f"{count:,} line{'s have' if count > 1 else ' has'} letters that cannot be decoded (first: {first})"
 
 
 PANIC = "PanicException"
@@ -80,6 +93,7 @@ class FileRows(RowSource):
         options.require_only(self.takes, location=str(path))
         self._options = options
         self._notes = ReadingNotes()
+        self._losses: Losses | None = None
 
     @property
     def name(self) -> str:
@@ -94,7 +108,22 @@ class FileRows(RowSource):
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""
         self._notes.clear()
-        yield from islice(self._iter_table(), start, None)
+        self._losses = None
+        rows = unread = 0
+        first = ""
+        for row in self._iter_table():
+            rows += 1
+            if row.problem is not None:
+                unread, first = unread + 1, first or f"{row.place}: {row.problem}"
+            if rows > start:
+                yield row
+        self._losses = Losses(rows=rows, unread=unread, first=first, undecoded=self._notes.lost_lines)
+
+    def measure_losses(self) -> Losses:
+        """Return what was lost when the file was last read to its end; it is read where it was not."""
+        if self._losses is None:
+            deque(self.iter_rows(), maxlen=0)
+        return self._losses or Losses()
 
     @abstractmethod
     def _iter_table(self) -> Iterator[SourceRow]:

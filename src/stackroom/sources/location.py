@@ -22,6 +22,7 @@ MEANT_FOR = {
     "sheet": "spreadsheets (.xlsx, .ods)",
     "skip": GRIDS,
     "header_rows": GRIDS,
+    "encoding": "CSV files",
     "records": "JSON files",
 }
 """The sources that each option is for."""
@@ -42,6 +43,8 @@ class ReadOptions:
     """The number of lines above the header."""
     header_rows: int | None = None
     """The number of lines that the header has; 0 where there is none."""
+    encoding: str | None = None
+    """The encoding of the text, such as `cp1251`."""
     records: str | None = None
     """The path of the list of records in a JSON document, such as `data.items`."""
 
@@ -88,7 +91,7 @@ DATABASE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.IGNO
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
 SIGNS = "-_. "
-SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records)=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
 
 
@@ -200,6 +203,7 @@ def _read_part(part: str) -> ReadOptions:
         table=table or None,
         skip=int(stated["skip"]) if "skip" in stated else None,
         header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
+        encoding=stated.get("encoding"),
         records=stated.get("records"),
     )
 
@@ -207,8 +211,8 @@ def _read_part(part: str) -> ReadOptions:
 def _written_part(options: ReadOptions) -> str:
     numbers = {"skip": options.skip, "header_rows": options.header_rows}
     settings = [f"{name}={number}" for name, number in numbers.items() if number is not None]
-    if options.records is not None:
-        settings.append(f"records={quote(options.records, safe='.[]/')}")
+    texts = {"encoding": options.encoding, "records": options.records}
+    settings += [f"{name}={quote(text, safe='.[]/')}" for name, text in texts.items() if text is not None]
     part = options.query if options.query is not None else options.part or ""
     return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
 

@@ -8,6 +8,7 @@ from stackroom.model.vectors import ModelId, Vector
 from stackroom.settings import Settings
 
 KINDS_SHOWN = 12
+MOST_UNREAD = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,31 @@ class SourceRow:
     """Whether the row is a piece of a longer text that was cut before it was embedded, and is not cut again."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """The rows of a source that cannot be read, and its lines with letters that cannot be decoded."""
+
+    rows: int = 0
+    unread: int = 0
+    first: str = ""
+    """Where the first row is that cannot be read, and why."""
+    undecoded: int = 0
+
+    @property
+    def are_grave(self) -> bool:
+        """Whether so much is lost that it has to be agreed to: more than 2 % of the rows, or any letters."""
+        return self.unread > MOST_UNREAD * self.rows or self.undecoded > 0
+
+    def __str__(self) -> str:
+        unread = f"{self.unread:,} of {self.rows:,} rows cannot be read, as {self.first}" if self.unread else ""
+        undecoded = (
+            f"letters of {self.undecoded:,} line{'s' if self.undecoded > 1 else ''} cannot be decoded"
+            if self.undecoded
+            else ""
+        )
+        return "; ".join(filter(None, (unread, undecoded)))
+
+
 class RowSource(Protocol):
     """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.
 
@@ -67,6 +93,10 @@ class RowSource(Protocol):
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
+
+    def measure_losses(self) -> Losses:
+        """Return what is lost in reading all rows; nothing, where that is not known without a server."""
+        return Losses()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,36 +1,31 @@
-"""Bytes → lines of text, as tables are saved: UTF-8, UTF-16 or Windows-1252, with NUL bytes removed."""
+"""Bytes → lines of text, as tables are saved: in UTF-8, UTF-16 or what they look like, with NUL bytes removed."""
 
 import codecs
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from stackroom.errors import InputError
-from stackroom.sources.compressed import iter_short_lines
+from stackroom.sources.compressed import iter_short_lines, open_decompressed
 from stackroom.sources.file_rows import ReadingNotes
+from stackroom.sources.grid_layout import shown
+from stackroom.sources.text_encoding import NAMES, WESTERN, find_encoding
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-JAPANESE = ("cp932", "euc_jp")
-"""Shift-JIS as Windows writes it, and EUC-JP."""
-
-LEAST_KANA = 0.2
-"""The share of kana among the letters other than ASCII above which a text is Japanese."""
-
-MOST_ACCENTED = 0.4
-FEW_ACCENTED = 8
-"""A text with more bytes above ASCII than this share, and than this number, is in no Western European language."""
-
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
-_KANA = re.compile(r"[\u3041-\u30ff]")
-_PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
-_ABOVE_ASCII = re.compile(r"[^\x00-\x7f]")
-_BYTES_ABOVE_ASCII = re.compile(rb"[\x80-\xff]")
 _ISO_2022_JP = b"\x1b$"
+LOST = "\N{REPLACEMENT CHARACTER}"
+LOST_LETTER = re.compile(LOST)
+ABOVE_ASCII = re.compile(r"[^\x00-\x7f]")
+SHOWN_BEFORE, LONGEST_SHOWN = 20, 60
+"""The characters that a note shows before a sign, and in all."""
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
@@ -43,55 +38,46 @@ def decode(content: bytes, *, declared: str = "") -> str:
 
 
 def _decoded(content: bytes, declared: str) -> str:
-    if _ISO_2022_JP in content and (text := _find_text(content, "iso2022_jp")) is not None:
-        return text
-    for encoding in filter(None, ("utf-8", declared)):
-        if (text := _find_text(content, encoding)) is not None:
-            return text
-    for encoding in JAPANESE:
-        text = _find_text(content, encoding)
-        if text is not None and _is_japanese(text):
-            return text
-    _require_western(content)
-    return content.decode("cp1252", errors="replace")
-
-
-def _find_text(content: bytes, encoding: str) -> str | None:
-    """Return the text in an encoding; None where the bytes are not of it, or where there is no such encoding."""
-    try:
-        return content.decode(encoding)
-    except (UnicodeError, LookupError):
-        return None
-
-
-def _is_japanese(text: str) -> bool:
-    letters = len(_ABOVE_ASCII.findall(text))
-    return len(_KANA.findall(text)) > LEAST_KANA * letters and not _PRIVATE_USE.search(text)
-
-
-def _require_western(content: bytes) -> None:
-    """Refuse bytes that would be gibberish as Windows-1252: most of them are no ASCII."""
-    above = len(_BYTES_ABOVE_ASCII.findall(content))
-    if above > FEW_ACCENTED and above > MOST_ACCENTED * len(content.translate(None, b" \t\r\n")):
+    stated = ["iso2022_jp"] if _ISO_2022_JP in content else []
+    for encoding in filter(None, (*stated, "utf-8", declared)):
+        try:
+            return content.decode(encoding)
+        except (UnicodeError, LookupError):
+            continue
+    lines = [line for line in content.splitlines() if not _is_utf8(line)]
+    found = find_encoding(b"\n".join(lines)[:SAMPLE_BYTES])
+    if found is None:
         raise InputError("the text is not UTF-8, and its encoding is not known; save it as UTF-8")
+    return content.decode(found, errors="replace")
 
 
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+SAMPLE_BYTES = 1 << 13
+"""The most bytes of which an encoding is told."""
 LOOKED_AT_BYTES = 1 << 13
 FEW_CONTROL = 2
 MOST_CONTROL = 0.01
 """The number and share of NUL bytes and other control characters above which a file is not text."""
-LEAST_ZEROS = 0.3
-"""The share of every second byte that is zero in UTF-16 text of mostly Latin letters."""
+STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ue000-\uf8ff\u0a00\u2c00\u3b00]")
+"""Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in the other order."""
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes) -> Iterator[str]:
-    """Yield the lines with their line ends; refuse a file that is not text."""
-    encoding = _find_utf16(file)
-    lines = _iter_utf16(file.read(), encoding, path) if encoding else _iter_utf8(file, path, notes)
-    if not encoding:
-        _require_text(file.peek(LOOKED_AT_BYTES)[:LOOKED_AT_BYTES], path)
+def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes, *, encoding: str = "") -> Iterator[str]:
+    """Yield the lines with their line ends, in the encoding that is given or found; refuse a file that is not text."""
+    head = file.peek(LOOKED_AT_BYTES)[:LOOKED_AT_BYTES]
+    wide = encoding if encoding.startswith(("utf-16", "utf-32")) else None if encoding else _find_utf16(head)
+    if not wide:
+        _require_text(head, path)
+    lines = _iter_wide(file.read(), wide, path) if wide else _iter_decoded(file, path, notes, encoding)
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
             notes.count("nul", f"line {number}", _say_nul)
@@ -104,10 +90,6 @@ def _say_nul(count: int, first: str) -> str:
     return f"NUL bytes were removed from {count:,} line{'s' if count > 1 else ''} (first: {first})"
 
 
-def _say_not_utf8(count: int, first: str) -> str:
-    return f"{count:,} line{'s are' if count > 1 else ' is'} not UTF-8 and read as Windows-1252 (first: {first})"
-
-
 def _require_text(head: bytes, path: Path) -> None:
     """Refuse a file whose beginning has a NUL byte among many other bytes that are no text."""
     if b"\0" in head and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head)):
@@ -115,36 +97,100 @@ def _require_text(head: bytes, path: Path) -> None:
         raise InputError(f"{path}, line {line}: NUL byte: this is not a text file; save it as UTF-8 text")
 
 
-def _find_utf16(file: io.BufferedReader) -> str | None:
-    """Return the encoding of a file of UTF-16, by its mark or by its zeros; None for any other."""
-    head = file.peek(LOOKED_AT_BYTES)[:LOOKED_AT_BYTES]
+def _find_utf16(head: bytes) -> str | None:
+    """Return the encoding of a file that begins as UTF-16, by its mark or by its zeros; None for any other."""
     if head[:2] in UTF16_MARKS:
         return "utf-16"
-    even, odd = head[::2], head[1::2]
-    for encoding, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        if zeros.count(0) > LEAST_ZEROS * max(len(zeros), 1) and not CONTROL.search(others):
+    for encoding in ("utf-16-le", "utf-16-be") if b"\0" in head else ():
+        text = head[: len(head) // 2 * 2].decode(encoding, errors="replace")
+        has_lines = 2 * text.count("\n") > head.count(b"\n")
+        if has_lines and text.count(LOST) <= 1 and not STRANGE.search(text):
             return encoding
     return None
 
 
-def _iter_utf16(content: bytes, encoding: str, path: Path) -> Iterator[str]:
+def _iter_wide(content: bytes, encoding: str, path: Path) -> Iterator[str]:
+    name = "UTF-32" if encoding.startswith("utf-32") else "UTF-16"
     try:
-        text = content.decode(encoding)
+        text = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: starts as UTF-16 and is not valid UTF-16: {error}; save it as UTF-8 text") from error
+        raise InputError(f"{path}: starts as {name} and is not valid {name}: {error}; save it as UTF-8 text") from error
     if text.count("\0") > MOST_CONTROL * len(text):
         raise InputError(f"{path}, line 1: NUL byte: this is not a text file; save it as UTF-8 text")
     return iter(io.StringIO(text, newline=""))
 
 
-def _iter_utf8(file: io.BufferedReader, path: Path, notes: ReadingNotes) -> Iterator[str]:
-    """Yield the lines; each line that is not UTF-8 is decoded as Windows-1252."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OtherEncoding:
+    """The encoding of lines that are not UTF-8, and whether all lines have it."""
+
+    name: str
+    is_whole: bool
+    is_given: bool = False
+
+    def decode(self, line: bytes, number: int, notes: ReadingNotes) -> str:
+        """Decode a line, and note what was guessed and what was lost."""
+        is_damaged = not self.is_whole and _is_damaged_utf8(line)
+        text = line.decode("utf-8" if is_damaged else self.name, errors="replace")
+        if not is_damaged and not self.is_given and not line.isascii():
+            sample = f"line {number}: {_shown_at(ABOVE_ASCII, text)}"
+            notes.count("encoding", sample, partial(_say_guess, NAMES[self.name]))
+        if LOST in text:
+            notes.lose(f"line {number}: {_shown_at(LOST_LETTER, text)}")
+        return text
+
+
+def _shown_at(sign: re.Pattern[str], text: str) -> str:
+    """Return the part of a line that has the first such sign, to show it in a note."""
+    found = sign.search(text)
+    start = max(found.start() - SHOWN_BEFORE, 0) if found else 0
+    return shown([text[start : start + LONGEST_SHOWN]])
+
+
+def _is_damaged_utf8(line: bytes) -> bool:
+    """Return whether a line that is not UTF-8 has more letters of it than faults."""
+    text = line.decode("utf-8", errors="replace")
+    return sum(not sign.isascii() for sign in text) > 2 * text.count(LOST)
+
+
+def _say_guess(name: str, count: int, first: str) -> str:
+    lines = "1 line is" if count == 1 else f"{count:,} lines are"
+    return f"{lines} not UTF-8 and read as {name} (first: {first}); another encoding: --encoding NAME"
+
+
+def _iter_decoded(file: io.BufferedReader, path: Path, notes: ReadingNotes, encoding: str) -> Iterator[str]:
+    """Yield the lines, in the encoding that is given; without one, in UTF-8, or in another where they are not UTF-8."""
+    other = _OtherEncoding(name=encoding, is_whole=True, is_given=True) if encoding else None
     number = 0
     for piece_number, piece in enumerate(iter_short_lines(file, path)):
         for line in (piece if piece_number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(keepends=True):
             number += 1
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                notes.count("not utf-8", f"line {number}", _say_not_utf8)
-                yield line.decode("cp1252", errors="replace")
+            if other is None or not other.is_whole:
+                try:
+                    yield line.decode("utf-8")
+                    continue
+                except UnicodeDecodeError:
+                    other = other or _find_other(path)
+            yield other.decode(line, number, notes)
+
+
+def _find_other(path: Path) -> _OtherEncoding:
+    """Return the encoding of a file's lines that are not UTF-8; it is that of all lines where most are not."""
+    others: dict[bytes, None] = {}
+    utf8 = size_bytes = 0
+    with open_decompressed(path) as file:
+        for line in iter_short_lines(file, path):
+            if line.isascii() or line in others:
+                continue
+            if _is_utf8(line) or _is_damaged_utf8(line):
+                utf8 += 1
+            elif size_bytes < SAMPLE_BYTES:
+                others[line] = None
+                size_bytes += len(line)
+            else:
+                break
+    is_whole = len(others) > utf8
+    encoding = find_encoding(b"".join(others)[:SAMPLE_BYTES]) or ("" if is_whole else WESTERN)
+    if not encoding:
+        raise InputError(f"{path}: the text is not UTF-8, and its encoding is not known; name it: --encoding NAME")
+    return _OtherEncoding(name=encoding, is_whole=is_whole)

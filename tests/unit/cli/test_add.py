@@ -89,6 +89,27 @@ def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(books: Path, run_ty
         assert "--yes" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (f"{BOOKS}4,a,b,c,1,2000,,x,y,z,more\n".encode(), "1 of 4 rows cannot be read, as line 5: 11 cells"),
+        (
+            BOOKS.replace("Circe", "Un été à Gr?ce: Circé").encode().replace(b"?", b"\xff"),
+            "letters of 1 line cannot be decoded",
+        ),
+    ],
+)
+def test_a_table_of_which_much_would_be_lost_is_not_built_without_consent(
+    books: Path, run: Run, run_typing: Run, content: bytes, said: str
+) -> None:
+    books.write_bytes(content)
+    refused = run(["add", str(books), "--yes", "--no-embed"])
+    assert (refused.code, said in refused.err, "--accept-losses" in refused.err) == (2, True, True)
+    assert "Build it without them? [y/N]" in run_typing(["add", str(books), "--no-embed"], "y\nn\n").out
+    assert run(["search", "my-books", "circe"]).code == 3
+    assert "3 written" in run(["add", str(books), "--yes", "--no-embed", "--accept-losses"]).out
+
+
 def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:
     spec = tmp_path / "books.toml"
     run(["spec", "infer", str(books), "--name", "books", "--output", str(spec)])

@@ -140,14 +140,15 @@ def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(home: Path, 
     file = home / "rows.jsonl"
     good = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "synopsis": "About tea."}
     file.write_text("\n".join([json.dumps(good), "{broken", json.dumps({"title": "B"})]))
-    ran = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed"])
+    built = ["add", str(file), "--as", "anime", "--name", "mine", "--no-embed", "--accept-losses"]
+    ran = run(built)
     assert ran.code == 0
     assert "3 rows: 1 written, 0 unchanged, 0 duplicates, 2 rejected" in ran.out
     assert "stackroom rejects mine" in ran.out
     rejects = run(["rejects", "mine", "--json"]).json
     assert [reject["place"] for reject in rejects] == ["line 2", "line 3"]
     assert "line 2" in run(["rejects", "mine"]).out
-    again = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed", "--json"]).json
+    again = run([*built, "--json"]).json
     assert (again["written"], again["unchanged"]) == (0, 1)
     assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == ["A"]
 

@@ -1,0 +1,107 @@
+"""The encoding of bytes that are not UTF-8: the candidate that makes the most usual pairs of letters of them."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from stackroom.errors import InputError, did_you_mean
+from stackroom.toml_text import load_packaged
+
+NAMES = {
+    "cp932": "Shift-JIS",
+    "euc_jp": "EUC-JP",
+    "gb18030": "GB18030",
+    "big5": "Big5",
+    "cp949": "EUC-KR",
+    "cp1252": "Windows-1252",
+    "cp1251": "Windows-1251",
+    "koi8_r": "KOI8-R",
+    "cp1250": "Windows-1250",
+    "iso8859_2": "ISO-8859-2",
+    "cp1253": "Windows-1253",
+    "cp1254": "Windows-1254",
+    "cp1255": "Windows-1255",
+    "cp1256": "Windows-1256",
+    "cp1257": "Windows-1257",
+    "cp874": "Windows-874",
+    "koi8_u": "KOI8-U",
+    "iso8859_5": "ISO-8859-5",
+    "iso8859_7": "ISO-8859-7",
+    "mac_roman": "MacRoman",
+    "cp866": "CP866",
+    "cp850": "CP850",
+    "mac_cyrillic": "MacCyrillic",
+}
+"""Codec → the name that people know, in the order in which they are preferred."""
+WESTERN = "cp1252"
+LEAST_SCORE = 0.25
+"""The share of usual pairs below which a text is in no language that is known here."""
+CAPITALS = 0.8
+"""What the score of a text in capitals counts: in Cyrillic, a text of another script often becomes one."""
+MOST_ACCENTED = 0.4
+FEW_ACCENTED = 8
+"""A text with more bytes above ASCII than this share, and than this number, is in no Western European language."""
+REMEMBERED = 8
+UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
+"""Control characters and those without a meaning of their own."""
+SIGN = "[\u00a0–—‘’“”„«»°€£…·•]"
+LETTER = r"[^\W\d_]"
+SIGNS = re.compile(f"(?<!{LETTER}){SIGN}|{SIGN}(?!{LETTER})")
+"""Signs that are usual in any language, but not within a word."""
+NO_LETTER = re.compile(r"[\W\d_]+")
+ABOVE_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def require_encoding(name: str) -> str:
+    """Return the codec of an encoding by any of its names; refuse a name that is not known."""
+    try:
+        b"".decode(name)  # a codec that makes no text is refused as well
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        known = [*NAMES.values(), "UTF-8", "UTF-16"]
+        hint = did_you_mean(name, known)
+        raise InputError(f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}") from error
+
+
+@lru_cache(maxsize=REMEMBERED)
+def find_encoding(sample: bytes) -> str | None:
+    """Return the encoding in which bytes look most like a language; None where they look like none."""
+    scores = {name: _score(sample.decode(name, errors="replace")) for name in NAMES}
+    best = max(scores, key=lambda name: scores[name])
+    if scores[best] >= LEAST_SCORE:
+        return best
+    above = len(ABOVE_ASCII.findall(sample))
+    is_western = above <= max(FEW_ACCENTED, MOST_ACCENTED * len(sample.translate(None, b" \t\r\n")))
+    return WESTERN if is_western else None
+
+
+@cache
+def _languages() -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+    """Return the usual pairs of letters of each language, and the usual characters of those without spaces."""
+    table: Mapping[str, Mapping[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
+    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in table["pairs"].values()]
+    return pairs, [frozenset(text) for text in table["characters"].values()]
+
+
+def _score(text: str) -> float:
+    """Return the share of a text's letters above ASCII that are usual in the language of which it has most."""
+    signs = [sign for sign in text if not sign.isascii()]
+    letters = [sign for sign in signs if sign.isalpha()]
+    if not letters or UNLIKELY.search(text):
+        return 0.0
+    pairs, characters = _languages()
+    words = f" {NO_LETTER.sub(' ', text)} "
+    seen = Counter(_pair(one, other) for one, other in pairwise(words) if not (one + other).isascii())
+    spelt = max(sum(count for pair, count in seen.items() if pair in usual) for usual in pairs) / max(seen.total(), 1)
+    counted = Counter(signs)
+    drawn = max(sum(count for sign, count in counted.items() if sign in usual) for usual in characters)
+    score = (max(spelt * len(letters), drawn) + len(SIGNS.findall(text))) / len(signs)
+    return score * CAPITALS if all(map(str.isupper, letters)) else score
+
+
+def _pair(one: str, other: str) -> str:
+    """Return a pair of letters in lower case; a capital after a small letter stays, as that is usual nowhere."""
+    return one + other if one.islower() and other.isupper() else (one + other).lower()
