@@ -18,7 +18,7 @@ from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.buckets import round_width, usual_range
-from stackroom.generic.result_set import list_keys, search_keys
+from stackroom.generic.result_set import search_keys
 from stackroom.generic.shapes import Bar, Facet, FacetValue
 from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Range, Scope
@@ -27,6 +27,8 @@ from stackroom.shelf.terms import term_of
 from stackroom.text.cells.values import bounds_of, text_of
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, shown_number, useful_filters
+from stackroom.tools.listing import list_in_scope
+from stackroom.tools.reading import plain_reading
 
 MOST_BARS = 24
 MOST_SINGLE = 60
@@ -188,7 +190,9 @@ class FacetedSet:
         return self.keys if scope == self.scope else self._keys_in(scope)
 
     def _keys_in(self, scope: Scope) -> Sequence[Key]:
-        return search_keys(self.view, self.query, scope).keys if self.query else list_keys(self.view, scope).keys
+        if not self.query:
+            return list_in_scope(self.view, scope)
+        return search_keys(self.view, plain_reading(self.query, scope)).keys
 
 
 def _terms(values: Any) -> set[str]:

@@ -4,6 +4,7 @@ Of a result set its counts, facets and keys; of a record its fields and relation
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
@@ -36,9 +37,10 @@ from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import KIND, filters_of
-from stackroom.tools.listing import is_list, sortable_fields
+from stackroom.tools.listing import EVERY, is_list, list_in_scope, sortable_fields
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.merge import CatalogueScopes
+from stackroom.tools.reading import plain_reading
 
 MOST_KEYS = 20_000
 
@@ -74,9 +76,10 @@ def _keys(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> li
     view = only_view(scoped.views, "keys")
     scope, query = scoped.scopes[view.name], params.query
     if is_list(query):
-        keys = list(list_keys(view, scope, sort=params.sort).keys)
+        keys = list_in_scope(view, scope, sort=params.sort)
     else:
-        listed = search_keys(view, query, scope, sort=params.sort, may_order=found.only_orders)
+        reading = replace(plain_reading(query, scope), sort=params.sort)
+        listed = search_keys(view, reading, may_order=found.only_orders)
         is_answered = listed.evidence is not Evidence.NONE and not listed.only_orders
         further = further_keys(view, query, scope) if is_answered else []
         keys = list(dict.fromkeys((*listed.keys, *further)))
@@ -148,7 +151,8 @@ def _sample_queries(view: CatalogueView, scope: Scope) -> list[str]:
         return list(view.spec.samples)
     tags = next((field for field in view.spec.column_fields if field.type is FieldType.TAGS and field.facet), None)
     values = [facet.value for facet in view.reader.facets(tags.name, scope=scope)] if tags else []
-    titles = [view.spec.title_of(ranked.record) for ranked in list_keys(view, scope).page(0, SAMPLES).page]
+    listed = list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page
+    titles = [view.spec.title_of(ranked.record) for ranked in listed]
     return list(dict.fromkeys((*_paired(values), *titles)))[:SAMPLES]
 
 

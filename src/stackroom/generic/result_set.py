@@ -5,7 +5,7 @@ scope, exactly. A search has its best, as deep as its pages reach, or a few wher
 more than a mood leave no record out that has the filters: they order them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -17,7 +17,6 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
-from stackroom.tools.listing import list_in_scope, sort_keys
 from stackroom.tools.merge import (
     FURTHEST,
     NEAREST_SHOWN,
@@ -29,7 +28,7 @@ from stackroom.tools.merge import (
     search_scopes,
     word_notes,
 )
-from stackroom.tools.reading import ReadQuestion, counted
+from stackroom.tools.reading import ReadQuestion, counted, in_order, list_strengths
 from stackroom.tools.spec import verdict_of
 
 DEEP = 400
@@ -135,16 +134,10 @@ def search_page(
 
 
 def list_page(
-    views: ByCatalogue[CatalogueView],
-    scopes: Mapping[str, Scope],
-    *,
-    start: int,
-    limit: int,
-    sort: str = "",
-    without: Collection[Key] = (),
+    views: ByCatalogue[CatalogueView], readings: Mapping[str, ReadQuestion], *, start: int, limit: int
 ) -> ResultSet:
-    """Return a page of all records in scope, catalogue by catalogue, and how many there are."""
-    each = ask_each(views.found, lambda view: list_keys(view, scopes[view.name], sort=sort, without=without))
+    """Return a page of all records that meet what is stated, catalogue by catalogue, and how many there are."""
+    each = ask_each(views.found, lambda view: list_keys(view, readings[view.name]))
     pages, total = [], 0
     for keys in each.found.values():
         first, last = max(start - total, 0), start + limit - total
@@ -156,7 +149,7 @@ def list_page(
         page=shown,
         total=total,
         listed=total,
-        evidence=Evidence.STRONG if total else Evidence.NONE,
+        evidence=Evidence.best(keys.evidence for keys in each.found.values()),
         cursor=_cursor(start + limit, total),
         unread=[*views.skipped, *each.skipped],
         by_catalogue={name: keys.total for name, keys in each.found.items()},
@@ -167,11 +160,17 @@ def _cursor(end: int, listed: int) -> str | None:
     return str(end) if end < listed else None
 
 
-def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "", without: Collection[Key] = ()) -> RankedKeys:
-    """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
-    keys = [key for key in list_in_scope(view, scope, sort=sort) if key not in without]
-    evidence = Evidence.STRONG if keys else Evidence.NONE
-    return RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
+def list_keys(view: CatalogueView, reading: ReadQuestion) -> RankedKeys:
+    """Return all records that meet what is stated: in the order that is asked for, or the most popular first."""
+    strengths = list_strengths(view, reading)
+    return RankedKeys(
+        view=view,
+        scope=reading.scope,
+        keys=list(strengths),
+        total=len(strengths),
+        evidence=Evidence.of(next(iter(strengths.values()), 0.0)),
+        strengths=strengths,
+    )
 
 
 def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedKeys:
@@ -183,26 +182,22 @@ def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedK
     return RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
 
 
-def search_keys(
-    view: CatalogueView, query: str, scope: Scope, *, sort: str = "", may_order: bool = False
-) -> RankedKeys:
+def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool = False) -> RankedKeys:
     """Return the records that a search lists; sorted, those that answer come before those that are only near.
 
     Where nothing answers, words that `may_order` leave no record of the scope out.
     """
-    ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=FURTHEST)
-    page = ranked.page(FURTHEST)
+    deep, scope = DEEP if reading.sort else FURTHEST, reading.scope
+    ranked = view.catalogue.searcher.rank(view.reader, reading.query, scope=scope, limit=deep)
+    page = in_order(ranked, view, reading).page(FURTHEST)
     strengths = {hit.key: hit.score for hit in page.hits}
     keys = list(strengths)
     only_orders = may_order and page.evidence is Evidence.NONE
     if only_orders:
-        keys = list(dict.fromkeys((*keys, *list_keys(view, scope).keys)))
+        first = [] if reading.sort else keys
+        keys = list(dict.fromkeys((*first, *list_strengths(view, reading))))
     elif page.evidence is Evidence.NONE:
         keys = keys[:NEAREST_SHOWN]
-    if sort:
-        answering = [key for key in keys if strengths.get(key, 0.0) >= EVIDENCE_AT]
-        near = [key for key in keys if strengths.get(key, 0.0) < EVIDENCE_AT]
-        keys = [*sort_keys(view, answering, sort), *sort_keys(view, near, sort)]
     return RankedKeys(
         view=view,
         scope=scope,

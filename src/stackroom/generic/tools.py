@@ -164,22 +164,19 @@ class GenericTools:
         self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion], principal: Principal
     ) -> ResultSet:
         """Return the page of the result set that is asked for."""
-        views, scopes, start, limit = scoped.views, scoped.scopes, params.start, params.limit
+        views, start, limit = scoped.views, params.start, params.limit
         if params.ids:
             seen = Scope(visibility=principal.visibility)
             return named_keys(only_view(views, "ids"), seen, params.ids).page(start, limit)
         view = only_view(views, "sort") if params.sort else next(iter(views.found.values()))
-        if is_list(params.query):
-            return list_page(views, scopes, start=start, limit=limit, sort=params.sort)
-        reading = readings[view.name]
-        sort = params.sort or reading.sort
-        if len(views.found) == 1 and reading.is_list:
-            return list_page(views, scopes, start=start, limit=limit, sort=sort, without=reading.left_out)
+        reading, is_single = readings[view.name], len(views.found) == 1
+        if is_list(params.query) or (is_single and reading.is_list):
+            return list_page(views, readings, start=start, limit=limit)
+        found = self._search(params, scoped, readings)
         may_order = reading.names_moods and (has_filters(params) or bool(reading.conditions))
-        found = None if len(views.found) == 1 and sort else self._search(params, scoped, readings)
-        if found and (found.evidence is not Evidence.NONE or not may_order or len(views.found) > 1):
+        if found.evidence is not Evidence.NONE or not may_order or not is_single:
             return found
-        return search_keys(view, reading.query, reading.scope, sort=sort, may_order=may_order).page(start, limit)
+        return search_keys(view, reading, may_order=True).page(start, limit)
 
     def _search(self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion]) -> ResultSet:
         return search_page(
@@ -530,13 +527,16 @@ def list_request(principal: Principal) -> ScopeRequest:
 
 
 def _readings(params: SearchParams, scoped: CatalogueScopes) -> Mapping[str, ReadQuestion]:
-    """Return how each catalogue reads the query, in the scope of the call; a list and its words are not read."""
+    """Return how each catalogue reads the query, in the scope and the order of the call; a list is not read."""
     if params.ids or is_list(params.query) or not params.read_conditions:
-        return {name: plain_reading(params.query, scope) for name, scope in scoped.scopes.items()}
-    return {
+        words = "" if is_list(params.query) else params.query
+        plain = {name: plain_reading(params.query, scope) for name, scope in scoped.scopes.items()}
+        return {name: replace(reading, query=words, sort=params.sort) for name, reading in plain.items()}
+    readings = {
         name: read_question(view, params.query, scoped.scopes[name], as_words=params.as_words)
         for name, view in scoped.views.found.items()
     }
+    return {name: replace(reading, sort=params.sort or reading.sort) for name, reading in readings.items()}
 
 
 def has_filters(params: SearchParams) -> bool:

@@ -147,7 +147,7 @@ def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]
 
 
 def _orders(
-    spec: CatalogueSpec, numbers: Iterable[FieldSpec], has_numbers: Callable[[str], bool]
+    spec: CatalogueSpec, numbers: Sequence[FieldSpec], has_numbers: Callable[[str], bool]
 ) -> Iterator[tuple[str, str]]:
     """Yield the superlatives that a field of the catalogue tells, each with what to sort by."""
     length = spec.preferences.length
@@ -161,12 +161,20 @@ def _orders(
         label = _label(field.name)
         for words in (label, *label.split()):
             fields.setdefault(words, field.name)
+            yield from ((most, f"-{field.name}") for most in _superlatives_of(words))
+    for name, concept in _concepts(numbers):
+        fields = dict.fromkeys(phrases(concept["fields"]), name) | fields
     for written, sorts in {**WORDS["superlatives"], **WORDS["adjectives"]}.items():
         known = (sort.strip() for sort in sorts.split(","))
         sort = next((sort for sort in known if has_numbers(fields.get(sort.removeprefix("-"), ""))), None)
         if sort:
             minus = "-" if sort.startswith("-") else ""
             yield from ((phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written))
+
+
+def _superlatives_of(word: str) -> tuple[str, ...]:
+    """Return how the superlative of an adjective may be spelt: that of "fat" is "fattest", of "spicy" "spiciest"."""
+    return f"{word}est", f"{word}{word[-1]}est", f"{word}st", f"{word[:-1]}iest"
 
 
 class _Values(NamedTuple):
@@ -201,6 +209,8 @@ def _values_by_use(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibil
 def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
     """Add the values of a field, with the adjectives of countries among them."""
     named = {phrase: value for phrase, value in values.spellings.items() if _is_told(phrase)}
+    lacking = [(phrase.removesuffix("less"), value) for phrase, value in named.items() if phrase.endswith("less")]
+    named |= {f"{cue} {thing}": value for thing, value in lacking for cue in ("without", "without a", "with no", "no")}
     yes = values.find("yes") if not named and values.counts else None
     if yes:
         found.few[_label(field.name)] = field.name, yes.value

@@ -151,6 +151,7 @@ SIGN: Final = r"[A-Z]{0,2}[$£¥₹€]"
 """A currency that is written before its number, such as `$` and `CA$`."""
 AMOUNT: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,2})?(?![0-9.,]?[0-9]|\w)"
 FIGURE: Final = rf"(?:{AMOUNT}(?:\s?(?:{alternation(MAGNITUDES)}))?|{NUMBER})"
+SIGNED: Final = pattern(r"(?<!\S)(?P<value>[+-][0-9]{1,4})(?:\s?kg)?\b")
 MAKER: Final = pattern(
     r"(?:\b(?:[a-z]{2,12}ed|written|made|sung)\s{1,3})?\bby\s{1,3}\Z",
     re.IGNORECASE,
@@ -182,7 +183,8 @@ AUDIENCE: Final = pattern(
     r"\b(?:for|with)\s{1,3}(?:(?:an?|my|our|the|his|her|their|kids|children|some|very|really)\s{1,3}){0,2}"
     rf"(?:(?:{alternation(YOUNG)})\s(?:kids?|children|child|ones)\b|(?:{alternation(SMALL_CHILDREN)})"
     rf"|(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
-    rf"|(?:ages?|aged|age of)\s{{1,3}}(?P<ages>{NUMBER})(?:{TO}(?:{NUMBER}|up|older|above))?\+?)"
+    rf"|(?:ages?|aged|age of|(?:(?<=kids )|(?<=children ))(?:of|from|under))\s{{1,3}}(?P<ages>{NUMBER})"
+    rf"(?:{TO}(?:{NUMBER}|up|older|above|younger|under))?\+?)"
     r"(?:\s{1,3}(?:son|daughter|kid|kids|child|children|boy|girl|boys|girls|nephew|niece|brother|sister)\b)?",
     re.IGNORECASE,
 )
@@ -211,6 +213,12 @@ CENTURIES: Final = pattern(
     r"(?:\b(?P<century>[0-9]{1,2})(?:st|nd|rd|th)[\s-]century\b|\b(?P<this>this)\scentury\b)",
     re.IGNORECASE,
 )
+BEFORE_CHRIST: Final = pattern(
+    rf"(?:(?:\b(?P<before>{alternation(YEAR_BOUNDS)}){GAP})?\b(?P<low>[0-9]{{1,5}})\s?)?"
+    r"(?:\bbefore christ\b|\bBCE?\b|\bB\.C\.)",
+    re.IGNORECASE,
+)
+ALONE: Final = pattern(rf"\b(?:{alternation(phrases(TABLES['alone']))})", re.IGNORECASE)
 SET_IN_YEARS: Final = pattern(
     rf"\b(?:set|takes? place|taking place|happening)\s(?:in|during|around)\s(?P<said>(?:the\s)?{MOMENT}"
     r"(?:\s(?-i:[A-Z])\w{0,20})?)",
@@ -376,7 +384,8 @@ def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabular
         return ""
     words = [token[0] for token in tokens]
     plain = [word for place, word in enumerate(words) if len(word) > 1 or place in (0, len(words) - 1)]
-    return next((key for key in (name_key(words), name_key(plain)) if key in vocabulary.people), "")
+    keys = name_key(words), name_key(plain), name_key(words).removesuffix("'s")
+    return next((key for key in keys if key in vocabulary.people), "")
 
 
 def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabulary) -> bool:
@@ -396,6 +405,14 @@ def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Senten
         yield SentencePiece(*found.span(), number_bounds(name, bound, low, high, vocabulary))
 
 
+def signed_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
+    """Yield the values that begin with a sign: "-60", "+100 kg"."""
+    for found in SIGNED.finditer(text):
+        choice = vocabulary.choices.get(found["value"])
+        if choice:
+            yield SentencePiece(*found.span(), Choice(*choice))
+
+
 @lru_cache(maxsize=64)
 def label_pattern(labels: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern of limits on fields with these names."""
@@ -409,6 +426,7 @@ def label_pattern(labels: frozenset[str]) -> re.Pattern[str]:
 
 
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
+LEAST_AGE: Final = ("min age", "minimum age", "age min")
 CHILD_UNTIL: Final = 12
 ADULT_FROM: Final = 18
 CENT: Final = 0.01
@@ -443,6 +461,20 @@ def read_century(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What
     return limit_time(vocabulary, *limited(bound_of(found["before"]), first, first + 99, spread=10))
 
 
+def read_before_christ(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'before Christ', 'after 500 BC'."""
+    if not found["low"]:
+        return limit_time(vocabulary, at_most=-1)
+    year = -number(found["low"])
+    return limit_time(vocabulary, *limited(bound_of(found["before"]), year, year, spread=50))
+
+
+def read_alone(_found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'I can play alone', where two fields tell from how many players to how many."""
+    least, greatest = vocabulary.pairs.get("players", ("", ""))
+    return Bounds(Range(least, at_most=1), also=Range(greatest, at_least=1)) if least else None
+
+
 def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
     this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
@@ -468,6 +500,9 @@ def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> Wha
     """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is not understood."""
     stated = found["age"] or found["ages"]
     age = number(stated) if stated else 0
+    least = next((name for label, name in vocabulary.labels.items() if label in LEAST_AGE), None)
+    if stated and least:
+        return Bounds(Range(least, at_most=age))
     audience = "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
     if audience in vocabulary.moods:
         return vocabulary.moods[audience]
@@ -592,6 +627,8 @@ RULES: Final = (
     Rule(LATELY, read_recent_years, ("year", "decade")),
     Rule(SET_IN_YEARS, read_setting),
     Rule(CENTURIES, read_century, ("century",)),
+    Rule(BEFORE_CHRIST, read_before_christ, ("christ", "bc", "b.c.")),
+    Rule(ALONE, read_alone),
     Rule(SEASONS, read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
     Rule(YEARS, read_years),
     Rule(UNITLESS, read_length),

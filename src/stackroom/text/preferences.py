@@ -13,7 +13,7 @@ from functools import cache, partial
 from itertools import takewhile, zip_longest
 from typing import Final
 
-from stackroom.model.scope import Condition
+from stackroom.model.scope import KIND_FIELD, Condition
 from stackroom.text import preference_words as words
 from stackroom.text.preference_pieces import (
     Bounds,
@@ -126,7 +126,7 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
     left = text.translate(words.STRAIGHT)
     pieces: list[SentencePiece] = []
-    for find in (words.title_pieces, words.person_pieces, words.label_pieces):
+    for find in (words.title_pieces, words.person_pieces, words.label_pieces, words.signed_pieces):
         named = list(find(left, vocabulary))
         left = blanked(left, named)
         pieces += named
@@ -374,7 +374,10 @@ def cue_pieces(
         return [opener, *run]
     # A kind next to another refused thing is not refused itself: 'no horror movies', 'no movies before 2000'.
     is_qualified = isinstance(following, Bounds) or not all(isinstance(piece.what, Choice) for piece in things)
-    kept = [piece for piece in run if not (is_qualified and isinstance(piece.what, Choice))]
+    choices = [piece for piece in things if isinstance(piece.what, Choice)]
+    kinds = [piece for piece in things if isinstance(piece.what, Choice) and piece.what.field == KIND_FIELD]
+    wanted = choices if is_qualified else kinds if len(kinds) < len(things) else []
+    kept = [piece for piece in run if piece not in wanted]
     is_compound = len(kept) > 1 and not is_unknown and any(isinstance(piece.what, Tone) for piece in kept)
     return [opener, *(described(kept, text) if is_compound else kept)]
 

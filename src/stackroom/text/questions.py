@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from stackroom.model.scope import AnyOf, Condition
+from stackroom.model.scope import AllOf, AnyOf, Condition
 from stackroom.text.normalise import pattern
+from stackroom.text.person_names import name_key
 from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
@@ -21,6 +22,7 @@ from stackroom.text.preference_pieces import (
     Mood,
     NamedTag,
     Person,
+    PieceJoin,
     Plain,
     PreferenceVocabulary,
     SentencePiece,
@@ -89,9 +91,13 @@ class StatedOrder(PhraseSpan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutPhrase(PhraseSpan):
-    """A phrase after "except" that is no value of a field: the name of a record, or a word to leave out."""
+    """A phrase that is refused and no value of a field: the name of a record, or words to leave out."""
 
     what: str
+    is_marked: bool = True
+    """Whether a word such as "except" says that records are left out, and not "no" or "without"."""
+    is_described: bool = False
+    """Whether it describes something in a record, as in "a boy without parents", and so stays in the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +124,17 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     counting, orders = list(_counting(text)), [*_orders(text, vocabulary)]
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
-    found = (_stated(mention, pieces, text, vocabulary) for mention in iter_mentions(pieces))
+    mentions, leaving = list(iter_mentions(pieces)), [found.span() for found in LEAVING_OUT.finditer(text)]
+    told = [piece for piece in pieces if not any(start <= piece.start < end for start, end in leaving)]
+    around = _Surroundings(pieces, told, text, vocabulary, is_narrowed=bool(asked or leaving))
+    found = (_stated(mention, around) for mention in mentions)
     stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in kept)
     order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
-    left_out = tuple(one for one in _left_out(text, stated) if phrase_key(one.phrase) not in kept)
-    spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
+    marked = list(_left_out(text, stated))
+    refused = _refused(text, mentions, pieces, [*stated, *marked])
+    left_out = tuple(phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept)
+    taken = [phrase for phrase in left_out if not phrase.is_described]
+    spans: list[PhraseSpan] = [*stated, *taken, *(one for one in asked if one in counting or one is order)]
     rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
     return ReadQuery(
         stated=stated,
@@ -145,20 +157,12 @@ def _counting(text: str) -> Iterator[PhraseSpan]:
 def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
     """Yield the superlatives of a text, with the field that each sorts by."""
     for found in _order_pattern(frozenset(vocabulary.labels)).finditer(text):
-        most, extreme = phrase_key(found["most"]), phrase_key(found["extreme"])
-        name = vocabulary.labels.get(phrase_key(found["label"]))
-        own = [vocabulary.labels[stem] for stem in _stems(most) if stem in vocabulary.labels]
-        sort = f"{'-' if extreme in HIGHEST else ''}{name}" if name else vocabulary.orders.get(most)
-        if sort or own or most in SUPERLATIVES:
-            by = sort or (f"-{own[0]}" if own else None)
-            yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=by)
-
-
-def _stems(superlative: str) -> Iterator[str]:
-    """Yield the words that a superlative may be of: "fattest" is of "fat", "spiciest" of "spicy"."""
-    stem = superlative.removesuffix("est")
-    if stem and stem != superlative:
-        yield from (stem, f"{stem}e", f"{stem[:-1]}y", stem[:-1])
+        extreme, label = phrase_key(found["extreme"]), phrase_key(found["label"])
+        most = phrase_key(found["most"]) or f"{extreme} {label}"
+        of_label = f"{'-' if extreme in HIGHEST else ''}{vocabulary.labels[label]}" if label else None
+        sort = vocabulary.orders.get(most, of_label)
+        if sort or most in SUPERLATIVES:
+            yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
 
 
 @lru_cache(maxsize=64)
@@ -189,6 +193,25 @@ def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutP
             end = start + len(what)
             phrase = text[found.start() : end].strip(" ,")
             yield LeftOutPhrase(start=found.start(), end=end, phrase=phrase, what=what)
+
+
+def _refused(
+    text: str, mentions: Iterable[Mention], pieces: Sequence[SentencePiece], taken: Collection[PhraseSpan]
+) -> Iterator[LeftOutPhrase]:
+    """Yield the descriptions that are refused: "no zombies", "without dice"."""
+    for mention in mentions:
+        is_free = not any(span.overlaps(mention.start, mention.end) for span in taken)
+        if is_free and isinstance(mention.what, Tone) and mention.mood is Mood.NOT:
+            what = next(piece for piece in pieces if piece.what is mention.what)
+            before = [piece.what for piece in pieces if piece.end <= mention.start and piece.what is not PieceJoin.AND]
+            yield LeftOutPhrase(
+                start=mention.start,
+                end=mention.end,
+                phrase=text[mention.start : mention.end],
+                what=text[what.start : what.end],
+                is_marked=False,
+                is_described=before[-1:] == [Plain.WORD],
+            )
 
 
 def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> str:
@@ -253,20 +276,37 @@ def _is_padding(
     return not any(isinstance(piece.what, Thing) or piece.what in UNKNOWN for piece in _outside(pieces, spans))
 
 
-def _stated(
-    mention: Mention, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
-) -> StatedCondition | None:
-    start, end = mention.start, mention.end
+class _Surroundings(NamedTuple):
+    """A query in pieces, those that say what is wanted, its text and the words of the catalogue."""
+
+    pieces: Sequence[SentencePiece]
+    told: Sequence[SentencePiece]
+    text: str
+    vocabulary: PreferenceVocabulary
+    is_narrowed: bool
+    """Whether an order or a number is asked for, or something left out."""
+
+
+def _stated(mention: Mention, around: _Surroundings) -> StatedCondition | None:
+    start, end, text, vocabulary = mention.start, mention.end, around.text, around.vocabulary
     if isinstance(mention.what, Choice | NamedTag):
+        label = (mention.what.field or "").replace("_", " ").split()[-1:]
+        end = _end_of_label(label, text, end)
+        start = _start_of_label(label, text, start)
+        is_labelled = (start, end) != (mention.start, mention.end)
         place = OF_PLACE.search(text, max(0, start - 12), start)
         start = place.start() if place else start
-        end = _end_of_label(mention.what.field or "", text, end)
-    context = _Context(pieces, text, text[start:end].lower(), end, vocabulary, is_labelled=end > mention.end)
+    else:
+        is_labelled = False
+    context = _Context(around, text[start:end].lower(), end, is_labelled=is_labelled)
     conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, context))
     if not conditions:
         return None
     is_asked = mention.mood in (Mood.NOT, Mood.MUST)
-    is_named = isinstance(mention.what, Person) and not context.said.isalpha()
+    is_surname = context.said.isalpha() and name_key([context.said]) in vocabulary.people
+    is_named = (isinstance(mention.what, Person) and not is_surname) or (
+        isinstance(mention.what, NamedTag) and mention.what.is_name and " " in context.said
+    )
     return StatedCondition(
         start=start,
         end=end,
@@ -277,35 +317,39 @@ def _stated(
     )
 
 
-def _end_of_label(field: str, text: str, end: int) -> int:
+def _end_of_label(label: Sequence[str], text: str, end: int) -> int:
     """Return where a value ends with the name of its field after it: "bloomy rind"."""
-    label = field.replace("_", " ").split()[-1:]
     found = pattern(rf"\s{{1,3}}{re.escape(label[0])}\b", re.IGNORECASE).match(text, end) if label else None
     return found.end() if found else end
+
+
+def _start_of_label(label: Sequence[str], text: str, start: int) -> int:
+    """Return where a value begins with the name of its field before it: "the keyword parsing"."""
+    names = rf"\b(?:the\s)?{re.escape(label[0].removesuffix('s'))}s?\s{{1,3}}\Z" if label else ""
+    found = pattern(names, re.IGNORECASE).search(text, max(0, start - 40), start) if names else None
+    return found.start() if found else start
 
 
 class _Context(NamedTuple):
     """The surroundings of a thing in a query, and the words for it in lower case."""
 
-    pieces: Sequence[SentencePiece]
-    text: str
+    around: _Surroundings
     said: str
     end: int
-    vocabulary: PreferenceVocabulary
     is_labelled: bool
-    """Whether the name of its field follows it."""
+    """Whether the name of its field is beside it."""
 
     @property
     def following(self) -> SentencePiece | None:
         """The piece after it."""
-        return next((piece for piece in self.pieces if piece.start >= self.end), None)
+        return next((piece for piece in self.around.pieces if piece.start >= self.end), None)
 
     @property
     def is_before_noun(self) -> bool:
         """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative games"."""
         following = self.following
-        words = [self.text[following.start : following.end].lower()] if following else []
-        return any(word in self.vocabulary.fillers for word in (*words, self.said.split()[-1]))
+        words = [self.around.text[following.start : following.end].lower()] if following else []
+        return any(word in self.around.vocabulary.fillers for word in (*words, self.said.split()[-1]))
 
     @property
     def is_of(self) -> bool:
@@ -321,15 +365,26 @@ def _conditions_of(mention: Mention, context: _Context) -> Iterator[Condition]:
             is_meant = is_meant or context.is_of or _is_alone(mention, context)
         if mention.what.field and is_meant:
             yield AnyOf(mention.what.field, (mention.what.name,))
+        elif mention.what.field and not mention.what.is_name and _is_topic(mention, context):
+            yield AllOf(mention.what.field, (mention.what.name,))
     elif _is_condition(mention, context):
         yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
 
 
 def _is_alone(mention: Mention, context: _Context) -> bool:
     """Tell whether all else are conditions and padding."""
-    others = [piece.what for piece in context.pieces if not mention.start <= piece.start < mention.end]
+    others = [piece.what for piece in context.around.pieces if not mention.start <= piece.start < mention.end]
     topics = NamedTag | Tone | Title
     return not any(what in UNKNOWN or isinstance(what, topics) for what in others)
+
+
+def _is_topic(mention: Mention, context: _Context) -> bool:
+    """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"."""
+    told = [piece.what for piece in context.around.told if not mention.start <= piece.start < mention.end]
+    limits = [what for what in told if isinstance(what, Person) or (isinstance(what, Bounds) and not what.adjective)]
+    is_narrowed = context.around.is_narrowed or bool(limits)
+    topics = Tone | Title | PieceJoin
+    return is_narrowed and not any(what in UNKNOWN or isinstance(what, topics) for what in told)
 
 
 def _is_condition(mention: Mention, context: _Context) -> bool:
@@ -340,5 +395,5 @@ def _is_condition(mention: Mention, context: _Context) -> bool:
     if isinstance(mention.what, Bounds):
         return mention.mood is not Mood.ANY and not mention.what.adjective
     is_adjective = context.following is not None and context.following.what is Plain.WORD
-    is_free = not is_adjective or context.said in context.vocabulary.adjectives or context.is_labelled
+    is_free = not is_adjective or context.said in context.around.vocabulary.adjectives or context.is_labelled
     return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and is_free

@@ -13,18 +13,20 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.catalogue.telling import label_of
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key
-from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.shelf.terms import term_of
 from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
+from stackroom.text.normalise import pattern
 from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
 from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, read_query
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
 from stackroom.tools.listing import is_list, list_in_scope, sort_keys, words_conditions, words_of_list
 
+EXPLICIT_CENTURY = pattern(r"century|[0-9]{4}")
 WITHOUT_NAME = 0.49
 """What is left of a strength where no record has the name that was asked for, so that nothing is evidence."""
 NAME_LIKE = 0.75
@@ -32,10 +34,15 @@ NAME_LIKE = 0.75
 SAME_NAME = 0.9
 LISTED_STRENGTH = 0.9
 """The strength of a record that meets the conditions of a question that asks for nothing else."""
+DESCRIBED_WORDS = 2
+"""The most words of a refusal within a description, as in "a boy without parents": a longer one is a story."""
+REFUSED_AT_MOST = 0.69
+"""The strength of a record with words that a question refuses: it is no strong answer."""
 
 LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
 READ_AS = "'{phrase}' is read as {text}"
 NOT_CHECKED = "'{phrase}' cannot be checked here: no field tells it"
+REFUSED = "'{phrase}' cannot be checked here but by its words: records that have them come last"
 NO_PERIOD = "no record has {text}, so '{phrase}' is searched for as words"
 NO_SUCH = "no record has '{name}' under {label}"
 
@@ -67,6 +74,8 @@ class ReadQuestion:
     """The phrases that may be words of the topic."""
     sort: str = ""
     left_out: frozenset[Key] = frozenset()
+    refused: frozenset[Key] = frozenset()
+    """The records with the words of a phrase that is refused and that no field tells."""
     is_count: bool = False
     lacks_name: bool = False
     """Whether no record has the name of the maker or the place that was asked for."""
@@ -108,7 +117,7 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
         unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
         read = _without_order(_read_known(view, query, vocabulary, [*as_words, *unsaid]))
     moods = replace(plain, names_moods=read.is_known)
-    if not _states_something(read) or _is_bare_value(read) or _is_name(view, scope, query):
+    if not _states_something(read) or _is_bare_value(read, query) or _is_name(view, scope, query):
         return moods
     return _applied(view, read, moods, vocabulary)
 
@@ -125,7 +134,7 @@ def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> Sear
     return SearchPage(
         hits=tuple(Hit(record=records[one.key], **one._asdict()) for one in ranking[:limit] if one.key in records),
         total_matches=len(ranking),
-        evidence=Evidence.STRONG if ranking else Evidence.NONE,
+        evidence=Evidence.of(ranking[0].score if ranking else 0.0),
         mode=SearchMode.HYBRID if view.reader.model else SearchMode.FTS_ONLY,
         ranked=len(ranking),
     )
@@ -133,22 +142,32 @@ def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> Sear
 
 def list_ranked(view: CatalogueView, reading: ReadQuestion) -> list[RankedKey]:
     """Return all records that meet what a question states, in its order."""
+    strengths, reasons = list_strengths(view, reading), {"bm25": 0.0, "name": 0.0}
+    return [RankedKey(key, strength, MatchType.FTS, reasons) for key, strength in strengths.items()]
+
+
+def list_strengths(view: CatalogueView, reading: ReadQuestion) -> dict[Key, float]:
+    """Return the strength of each record that meets what a question states, in its order."""
     keys = list_in_scope(view, reading.scope, sort=reading.sort)
-    reasons = {"bm25": 0.0, "name": 0.0}
-    return [RankedKey(key, LISTED_STRENGTH, MatchType.FTS, reasons) for key in keys if key not in reading.left_out]
+    strengths = dict.fromkeys((key for key in keys if key not in reading.left_out), LISTED_STRENGTH)
+    refused = dict.fromkeys((key for key in strengths if key in reading.refused), REFUSED_AT_MOST)
+    return {key: strengths[key] for key in strengths if key not in refused} | refused if refused else strengths
 
 
 def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
     """Return a ranking without what a question leaves out by name, and in the order that it asks for.
 
-    What answers comes before what is only near. Where no record has the name of the maker or place that was asked
-    for, nothing answers.
+    What answers comes before what is only near, and nothing that the question refuses is a strong answer. Where no
+    record has the name of the maker or place that was asked for, nothing answers.
     """
-    if not reading.left_out and not reading.sort and not reading.lacks_name:
+    if not (reading.left_out or reading.sort or reading.lacks_name or reading.refused):
         return ranked
     kept = [one for one in ranked.ranking if one.key not in reading.left_out]
     if reading.lacks_name:
         kept = [one._replace(score=one.score * WITHOUT_NAME) for one in kept]
+    if reading.refused:
+        most = {one.key: REFUSED_AT_MOST if one.key in reading.refused else one.score for one in kept}
+        kept = sorted((one._replace(score=min(one.score, most[one.key])) for one in kept), key=lambda one: -one.score)
     if not reading.sort:
         return replace(ranked, ranking=tuple(kept))
     answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
@@ -161,7 +180,7 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
 
 def _without_order(read: ReadQuery) -> ReadQuery:
     """Return what a question to prose states: its superlatives, makers and places are words of a topic."""
-    return replace(read, order=None, left_out=(), unknown_maker="", unknown_place="")
+    return replace(read, order=None, unknown_maker="", unknown_place="")
 
 
 def _is_prose(spec: CatalogueSpec) -> bool:
@@ -192,11 +211,11 @@ def _states_something(read: ReadQuery) -> bool:
     return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker or read.unknown_place)
 
 
-def _is_bare_value(read: ReadQuery) -> bool:
+def _is_bare_value(read: ReadQuery, query: str) -> bool:
     """Tell whether a query is a value and nothing else, which other fields may have among their words."""
-    if read.rest or read.order or read.left_out or read.is_count or len(read.stated) != 1:
+    stated = next(iter(read.stated), None)
+    if stated is None or stated.phrase != query.strip():
         return False
-    (stated,) = read.stated
     return not (stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range))
 
 
@@ -219,7 +238,7 @@ def _applied(
     phrases = (
         *_phrases(held, view, plain.scope),
         *(ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys),
-        *(ReadPhrase(phrase, f"without the word '{word.values[0]}'", "") for phrase, word in excepted.words.items()),
+        *(ReadPhrase(phrase, "without records that have the word", "") for phrase in excepted.words),
         *(
             [ReadPhrase(read.order.phrase, _order_in_words(sort), sort.removeprefix("-"))]
             if read.order and sort
@@ -229,7 +248,6 @@ def _applied(
     unchecked = [
         *([read.order.phrase] if read.order and not sort else ()),
         *([f"by {read.unknown_maker}"] if read.unknown_maker and not vocabulary.people else ()),
-        *excepted.unknown,
     ]
     return replace(
         plain,
@@ -240,11 +258,13 @@ def _applied(
         likely=tuple(one.phrase for one in held if not one.is_sure),
         sort=sort,
         left_out=frozenset(excepted.keys.values()),
+        refused=frozenset(key for keys in excepted.refused.values() for key in keys),
         is_count=read.is_count,
         lacks_name=any(_about_names(read, vocabulary)),
         doubts=(
             *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
             *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in unchecked),
+            *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
             *(NO_PERIOD.format(text=_described(one, view.spec), phrase=quoted(one.phrase)) for one in unmet),
             *_about_names(read, vocabulary),
         ),
@@ -268,7 +288,7 @@ def _in_known_time(
 ) -> StatedCondition:
     """Return "the 20s" as the decade a century before, where only that has records."""
     (condition, *_others) = stated.conditions
-    if "century" in stated.phrase or not _is_unmet_time(stated, view, scope, vocabulary):
+    if EXPLICIT_CENTURY.search(stated.phrase) or not _is_unmet_time(stated, view, scope, vocabulary):
         return stated
     assert isinstance(condition, Range)
     century = 36_525 if vocabulary.has_dates else 100
@@ -329,24 +349,25 @@ def _within(stated: Condition, given: Condition) -> Condition | None:
 
 
 class _Excepted(NamedTuple):
-    """The records that a question leaves out by name and the words that it does, by phrase, and what is neither."""
+    """What a question leaves out, by phrase: a record by its name, a word, or what has all words of a phrase."""
 
     keys: dict[str, Key]
     words: dict[str, NoneOf]
-    unknown: list[str]
+    refused: dict[str, list[Key]]
 
 
 def _resolved(view: CatalogueView, phrases: Sequence[LeftOutPhrase], scope: Scope) -> _Excepted:
-    excepted = _Excepted({}, {}, [])
-    for one in phrases:
-        named = view.reader.titles_like(one.what, scope=scope, limit=1)
-        tokens = [token for token, _ in analyse_query(one.what, synonyms={}).terms]
+    excepted = _Excepted({}, {}, {})
+    for left_out in phrases:
+        named = view.reader.titles_like(left_out.what, scope=scope, limit=1) if left_out.is_marked else ()
+        tokens = tuple(token for token, _ in analyse_query(left_out.what, synonyms={}).terms)
         if named and named[0].likeness >= SAME_NAME:
-            excepted.keys[one.phrase] = named[0].key
-        elif len(tokens) == 1:
-            excepted.words[one.phrase] = NoneOf(WORDS_FIELD, (tokens[0],))
-        else:
-            excepted.unknown.append(one.phrase)
+            excepted.keys[left_out.phrase] = named[0].key
+        elif len(tokens) == 1 and left_out.is_marked:
+            excepted.words[left_out.phrase] = NoneOf(WORDS_FIELD, tokens)
+        elif tokens and (not left_out.is_described or len(tokens) <= DESCRIBED_WORDS):
+            within = scope.narrowed(AllOf(WORDS_FIELD, tokens))
+            excepted.refused[left_out.phrase] = list_in_scope(view, within)
     return excepted
 
 

@@ -129,10 +129,9 @@ def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, not
 
 def _rank(library: MusicLibrary, reading: ReadQuestion, scope: Scope, vector: QueryVector) -> Ranked:
     searcher = _without_smoothing(library.catalogue.searcher)
-    ranked = searcher.rank(
-        library.reader, reading.query or reading.asked, scope=scope, limit=MOST + 1, query_vector=vector
-    )
-    return in_order(ranked, library.view, reading)
+    query = reading.query or reading.asked
+    ranked = searcher.rank(library.reader, query, scope=scope, limit=MOST + 1, query_vector=vector)
+    return in_order(replace(ranked, ranking=_named_first(ranked, library, query)), library.view, reading)
 
 
 def _shown(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> ShownHits:
@@ -170,7 +169,7 @@ def _answering(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> 
     query = reading.query
     if not fold_name(query):
         return _spelt_the_same(ranked, library, query)
-    ranking = _named_first(ranked, library, query)
+    ranking = ranked.ranking
     is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
     by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
     return [one for one in ranking if one.score >= EVIDENCE_AT and (by_meaning or _has_words(one))]
@@ -192,7 +191,7 @@ def _named(key: Key) -> RankedKey:
     return RankedKey(key, 1.0, MatchType.FTS, {"bm25": 0.0, "name": 1.0})
 
 
-def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:
+def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> tuple[RankedKey, ...]:
     """Return the ranking, among the first hits those before the others that have the whole query in a name.
 
     They are evidence by that. It is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means
@@ -206,7 +205,7 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[
     named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
     strength = max([WITHIN_NAME, *(one.score for one in first[:1])])
     sure = [one.raised(strength, by="within_name") for one in first if one.key in named]
-    return [*sure, *(one for one in first if one.key not in named), *rest]
+    return (*sure, *(one for one in first if one.key not in named), *rest)
 
 
 def _has_words(one: RankedKey) -> bool:

@@ -34,7 +34,8 @@ WORDS = PreferenceVocabulary(
         ("and rain, after 2010", "and rain", [AFTER_2010]),
         ("after 2010", "", [Range("year", at_least=2011)]),
         ("recent horror", "recent horror", []),
-        ("no zombies please", "no zombies please", []),
+        ("no zombies please", "", []),
+        ("a boy without parents", "a boy without parents", []),
     ],
 )
 def test_bounds_refusals_and_demands_are_conditions_and_the_rest_is_searched_for(

@@ -32,6 +32,11 @@ price_eur = { type = "float", filter = "range" }
 average_rating = { type = "float", filter = "range" }
 year = { type = "int", role = "time", filter = "range" }
 about = { type = "text", role = "body", search = true }
+weight_class = { type = "text", filter = "equals", facet = true }
+casing = { type = "text", filter = "equals", facet = true }
+min_age = { type = "int", filter = "range" }
+users_rated = { type = "int", filter = "range" }
+tricky = { type = "int", filter = "range" }
 """
 ROWS = (
     ("Harbour", "board", "Germany", "Klaus Teuber", "calm", 45, 2, 4, 18.5, 7.1, 2015, "Ships and cranes by the sea."),
@@ -41,11 +46,19 @@ ROWS = (
     ("Orchard", "dice", "Japan", "Hisashi Hayashi", "funny", 30, 2, 8, 14.0, 7.7, 2004, "Apples, ladders and rain."),
 )
 NAMES = ("name", "form", "country", "makers", "moods", "minutes", "players_min", "players_max", "price_eur")
+MORE = {
+    "Harbour": ("-60", "boxed", 8, 100, 2),
+    "Night Mail": ("+60", "boxed", 10, 200, 3),
+    "Salt": ("+60", "boxed", 14, 300, 5),
+    "Doors": ("+60", "boxless", 12, 900, 1),
+    "Orchard": ("+60", "boxed", 6, 50, 4),
+}
 EVERY = {"Harbour", "Night Mail", "Salt", "Doors", "Orchard"}
 
 
 def record(row: tuple[Any, ...]) -> Record:
     fields = dict(zip((*NAMES, "average_rating", "year", "about"), row, strict=True))
+    fields |= dict(zip(("weight_class", "casing", "min_age", "users_rated", "tricky"), MORE[row[0]], strict=True))
     return Record(
         id=RecordId(row[0]), fields={**fields, "makers": [fields["makers"]], "moods": (Tag("", fields["moods"]),)}
     )
@@ -87,6 +100,15 @@ def ask() -> Any:
         ("games by Tueber", {"Harbour", "Salt"}),
         ("games not by Teuber", {"Night Mail", "Doors", "Orchard"}),
         ("what did Hayashi make", {"Doors", "Orchard"}),
+        ("games except Hayashi's", {"Harbour", "Night Mail", "Salt"}),
+        ("Teubber", {"Harbour", "Salt"}),
+        ("games I can play alone", {"Doors"}),
+        ("games for children of 8 or younger", {"Harbour", "Orchard"}),
+        ("games without a box", {"Doors"}),
+        ("tense before 2010", {"Night Mail"}),
+        ("tense, not for trains", {"Salt"}),
+        ("how many games with the mood calm", {"Harbour", "Doors"}),
+        ("games in the -60 class", {"Harbour"}),
     ],
 )
 def test_all_records_that_meet_what_a_question_states_answer_it(ask: Any, question: str, expected: set[str]) -> None:
@@ -104,6 +126,8 @@ def test_all_records_that_meet_what_a_question_states_answer_it(ask: Any, questi
         ("games with the most minutes", "Salt"),
         ("the best rated card game", "Night Mail"),
         ("shortest game about the sea", "Harbour"),
+        ("the most rated game", "Doors"),
+        ("the trickiest game", "Salt"),
     ],
 )
 def test_a_superlative_asks_for_an_order(ask: Any, question: str, first: str) -> None:
@@ -120,12 +144,30 @@ def test_a_superlative_asks_for_an_order(ask: Any, question: str, first: str) ->
         ("games by Reiner Knizia", "no record has 'Reiner Knizia' under Makers"),
         ("games from Iceland", "no record has 'Iceland' under Country"),
         ("ships of the 2070s", "no record has Year 2070 to 2079, so 'of the 2070s' is searched for as words"),
+        ("ships of the 2090s", "no record has Year 2090 to 2099, so 'of the 2090s' is searched for as words"),
     ],
 )
 def test_what_is_counted_or_cannot_be_checked_is_said(ask: Any, question: str, note: str) -> None:
     found = ask(question)
     assert note in found.notes
     assert found.evidence != "strong" or question.startswith("how many")
+
+
+@pytest.mark.parametrize(
+    ("question", "phrase", "last"),
+    [
+        ("games without salt empires", "without salt empires", "Salt"),
+        ("games, except ships and cranes", "except ships and cranes", "Harbour"),
+        ("cheapest games, no apples", "no apples", "Orchard"),
+    ],
+)
+def test_a_record_with_words_that_are_refused_is_no_strong_answer(
+    ask: Any, question: str, phrase: str, last: str
+) -> None:
+    found = ask(question)
+    assert (found.results[-1].title, found.results[-1].relevance) == (last, "RELEVANT")
+    assert {one.relevance for one in found.results[:-1]} == {"HIGHLY_SIMILAR"}
+    assert f"'{phrase}' cannot be checked here but by its words: records that have them come last" in found.notes
 
 
 @pytest.mark.parametrize("query", ['"games under €10"', "harbour", "ships by the sea", "letters on a train"])
