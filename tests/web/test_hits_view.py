@@ -91,7 +91,7 @@ def test_a_host_that_can_do_little_gets_the_hits_alone_and_answers_that_find_not
     assert view.locator("body").evaluate("(body) => getComputedStyle(body).color") == "rgb(9, 9, 9)"
 
     assistant.tell("search", {"query": "qwxzv blorp", "catalogue": "anime", "limit": 2})
-    expect(view.get_by_text("Nothing here answers this")).to_be_visible()
+    expect(view.get_by_text("No good match")).to_be_visible()
     assistant.tell("search", {"query": "x", "catalogue": "nowhere"})
     expect(view.get_by_role("alert")).to_contain_text("no catalogue 'nowhere'")
 

@@ -161,7 +161,8 @@ def _orders(
         label = _label(field.name)
         for words in (label, *label.split()):
             fields.setdefault(words, field.name)
-            yield from ((most, f"-{field.name}") for most in _superlatives_of(words))
+            spelt = (f"{words}est", f"{words}{words[-1]}est", f"{words}st", f"{words[:-1]}iest", f"most {words}")
+            yield from ((most, f"-{field.name}") for most in spelt)
     for name, concept in _concepts(numbers):
         fields = dict.fromkeys(phrases(concept["fields"]), name) | fields
     for written, sorts in {**WORDS["superlatives"], **WORDS["adjectives"]}.items():
@@ -170,11 +171,6 @@ def _orders(
         if sort:
             minus = "-" if sort.startswith("-") else ""
             yield from ((phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written))
-
-
-def _superlatives_of(word: str) -> tuple[str, ...]:
-    """Return how the superlative of an adjective may be spelt: that of "fat" is "fattest", of "spicy" "spiciest"."""
-    return f"{word}est", f"{word}{word[-1]}est", f"{word}st", f"{word[:-1]}iest"
 
 
 class _Values(NamedTuple):

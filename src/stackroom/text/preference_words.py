@@ -71,6 +71,7 @@ def iter_structure() -> Iterator[tuple[str, What]]:
 TABLES: Final = load_packaged("stackroom.text", "preference_words.toml")
 
 NUMBERS: Final = numbers_of("numbers")
+ORDINALS: Final = numbers_of("ordinals")
 LOOSE_NUMBERS: Final = numbers_of("loose_numbers")
 DECADES: Final[Mapping[str, int]] = TABLES["decades"]
 DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
@@ -125,9 +126,11 @@ def alternation(phrases: Iterable[str]) -> str:
 GAP: Final = r"\s{0,3}"
 DASH_GAP: Final = r"[\s-]{0,3}"
 TO: Final = rf"{GAP}(?:-|–|—|\b(?:to|and|or|through|till|until)\b){GAP}"
+ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
 MAGNITUDES: Final[Mapping[str, int]] = {"thousand": 10**3, "k": 10**3, "million": 10**6, "billion": 10**9}
 NUMBER: Final = (
-    rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)})|a(?=\s(?:million|thousand|billion)))"
+    rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)})|a(?=\s(?:million|thousand|billion))"
+    r"|(?:half\s)?an?(?=\s(?:hour|minute|kilo|dozen)))"
     rf"(?:\s?(?:{alternation(MAGNITUDES)}))?(?:\sand\sa\shalf\b)?"
 )
 DECADE: Final = rf"(?:(?:early|mid|late)[\s-]{{1,2}})?(?:'?(?:1[5-9]|20)?[0-9]0'?s|{alternation(DECADES)})"
@@ -210,7 +213,7 @@ LATELY: Final = pattern(
 )
 CENTURIES: Final = pattern(
     rf"(?:\b(?P<before>{alternation(YEAR_BOUNDS)}){GAP})?(?:the\s)?"
-    r"(?:\b(?P<century>[0-9]{1,2})(?:st|nd|rd|th)[\s-]century\b|\b(?P<this>this)\scentury\b)",
+    rf"\b(?:(?P<century>[0-9]{{1,2}})(?:st|nd|rd|th)|(?P<ordinal>{alternation(ORDINALS)})|this)[\s-]century\b",
     re.IGNORECASE,
 )
 BEFORE_CHRIST: Final = pattern(
@@ -284,7 +287,7 @@ def number(said: str) -> float:
     key = whole.removesuffix(" and a half")
     size = next((name for name in MAGNITUDES if key.endswith(name)), "")
     digits = key.removesuffix(size).strip()
-    known = NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or (1 if digits == "a" else float(digits))
+    known = NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or ARTICLES.get(digits) or float(digits)
     value = (known + (0.5 if whole != key else 0)) * MAGNITUDES.get(size, 1)
     return int(value) if float(value).is_integer() else value
 
@@ -318,6 +321,8 @@ def spellings(phrase: str) -> Iterator[str]:
         yield phrase[:-3] + "y"
     if phrase.endswith("s"):
         yield phrase[:-1]
+    if phrase.endswith("es"):
+        yield phrase[:-2]
     if phrase.endswith("'s"):
         yield phrase[:-2]
 
@@ -405,14 +410,6 @@ def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Senten
         yield SentencePiece(*found.span(), number_bounds(name, bound, low, high, vocabulary))
 
 
-def signed_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the values that begin with a sign: "-60", "+100 kg"."""
-    for found in SIGNED.finditer(text):
-        choice = vocabulary.choices.get(found["value"])
-        if choice:
-            yield SentencePiece(*found.span(), Choice(*choice))
-
-
 @lru_cache(maxsize=64)
 def label_pattern(labels: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern of limits on fields with these names."""
@@ -457,16 +454,21 @@ def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What |
 
 def read_century(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'from the 19th century', 'before the 18th century', 'this century'."""
-    first = 100 * (int(found["century"]) - 1 if found["century"] else vocabulary.this_year // 100)
+    named = ORDINALS.get(phrase_key(found["ordinal"])) or int(found["century"] or 1 + vocabulary.this_year // 100)
+    first = 100 * (named - 1)
     return limit_time(vocabulary, *limited(bound_of(found["before"]), first, first + 99, spread=10))
 
 
 def read_before_christ(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'before Christ', 'after 500 BC'."""
-    if not found["low"]:
-        return limit_time(vocabulary, at_most=-1)
-    year = -number(found["low"])
-    return limit_time(vocabulary, *limited(bound_of(found["before"]), year, year, spread=50))
+    bound, year = bound_of(found["before"]) if found["low"] else Bound.AT_MOST, -number(found["low"] or "1")
+    return limit_time(vocabulary, *limited(bound, year, year, spread=50))
+
+
+def read_signed(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read '-60', '+100 kg', where they are values."""
+    choice = vocabulary.choices.get(found["value"])
+    return Choice(*choice) if choice else None
 
 
 def read_alone(_found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -628,7 +630,8 @@ RULES: Final = (
     Rule(SET_IN_YEARS, read_setting),
     Rule(CENTURIES, read_century, ("century",)),
     Rule(BEFORE_CHRIST, read_before_christ, ("christ", "bc", "b.c.")),
-    Rule(ALONE, read_alone),
+    Rule(ALONE, read_alone, ("alone", "sol", "my")),
+    Rule(SIGNED, read_signed, ("-", "+")),
     Rule(SEASONS, read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
     Rule(YEARS, read_years),
     Rule(UNITLESS, read_length),

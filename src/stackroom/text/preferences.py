@@ -126,7 +126,7 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
     left = text.translate(words.STRAIGHT)
     pieces: list[SentencePiece] = []
-    for find in (words.title_pieces, words.person_pieces, words.label_pieces, words.signed_pieces):
+    for find in (words.title_pieces, words.person_pieces, words.label_pieces):
         named = list(find(left, vocabulary))
         left = blanked(left, named)
         pieces += named

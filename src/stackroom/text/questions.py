@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Final, NamedTuple
 
 from stackroom.model.scope import AllOf, AnyOf, Condition
@@ -29,6 +29,7 @@ from stackroom.text.preference_pieces import (
     Thing,
     Title,
     Tone,
+    What,
     effects_of,
     in_days,
 )
@@ -45,6 +46,7 @@ LEAVING_OUT: Final = pattern(
     rf"(?:,\s?not|,?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))}))\s{{1,3}}(?P<what>[^,;.!?]{{2,80}})",
     re.IGNORECASE,
 )
+REFUSAL: Final = pattern(r"\b(?:not|no|without|never|isn't|aren't|don't)\s[^,;.!?]{2,60}", re.IGNORECASE)
 OF: Final = r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?"
 OF_PLACE: Final = pattern(rf"{OF}\Z", re.IGNORECASE)
 OF_THIS: Final = pattern(OF)
@@ -112,6 +114,8 @@ class ReadQuery:
     unknown_place: str = ""
     """The name after "from" that no record has."""
     is_count: bool = False
+    unread: tuple[str, ...] = ()
+    """Refusals of which nothing was understood."""
     rest: str
     """The words to search for; empty where only padding is left."""
     is_known: bool = False
@@ -125,10 +129,9 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
     mentions, leaving = list(iter_mentions(pieces)), [found.span() for found in LEAVING_OUT.finditer(text)]
-    told = [piece for piece in pieces if not any(start <= piece.start < end for start, end in leaving)]
-    around = _Surroundings(pieces, told, text, vocabulary, is_narrowed=bool(asked or leaving))
-    found = (_stated(mention, around) for mention in mentions)
-    stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in kept)
+    around = _Surroundings(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
+    known = [one for mention in mentions if (one := _stated(mention, around)) is not None]
+    stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
     order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
     marked = list(_left_out(text, stated))
     refused = _refused(text, mentions, pieces, [*stated, *marked])
@@ -140,9 +143,10 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
         stated=stated,
         order=order,
         left_out=left_out,
-        unknown_maker=_unknown_name("maker", text, stated),
-        unknown_place=_unknown_name("place", text, stated) if vocabulary.places else "",
+        unknown_maker=_unknown_name("maker", text, known),
+        unknown_place=_unknown_name("place", text, known) if vocabulary.places else "",
         is_count=any(one in asked for one in counting),
+        unread=tuple(_unread_refusals(text, pieces, [*known, *left_out])),
         rest="" if spans and _is_padding(pieces, spans, orders) else rest,
         is_known=not any(piece.what in UNKNOWN for piece in _outside(pieces, stated)),
     )
@@ -169,7 +173,7 @@ def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder
 def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
     extremes = alternation(phrase for written in WORDS["extremes"].values() for phrase in phrases(written))
     labelled = rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})" if labels else NEVER
-    most = rf"(?P<most>{alternation(SUPERLATIVES | ADJECTIVES)}|{SUPERLATIVE})"
+    most = rf"(?P<most>{alternation(SUPERLATIVES | ADJECTIVES)}|(?:most|least)\s[a-z]+|{SUPERLATIVE})"
     return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|{most})", re.IGNORECASE)
 
 
@@ -203,15 +207,27 @@ def _refused(
         is_free = not any(span.overlaps(mention.start, mention.end) for span in taken)
         if is_free and isinstance(mention.what, Tone) and mention.mood is Mood.NOT:
             what = next(piece for piece in pieces if piece.what is mention.what)
-            before = [piece.what for piece in pieces if piece.end <= mention.start and piece.what is not PieceJoin.AND]
             yield LeftOutPhrase(
                 start=mention.start,
                 end=mention.end,
                 phrase=text[mention.start : mention.end],
                 what=text[what.start : what.end],
                 is_marked=False,
-                is_described=before[-1:] == [Plain.WORD],
+                is_described=_is_described(mention.start, pieces),
             )
+
+
+def _is_described(start: int, pieces: Iterable[SentencePiece]) -> bool:
+    """Tell whether what begins here is of something in a record, as a word of the topic is before it."""
+    before = [piece.what for piece in pieces if piece.end <= start and piece.what is not PieceJoin.AND]
+    return before[-1:] == [Plain.WORD]
+
+
+def _unread_refusals(text: str, pieces: Sequence[SentencePiece], read: Collection[PhraseSpan]) -> Iterator[str]:
+    """Yield the refusals of records that are not among what was read."""
+    for found in REFUSAL.finditer(text):
+        if not _is_described(found.start(), pieces) and not any(span.overlaps(*found.span()) for span in read):
+            yield found[0].strip()
 
 
 def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> str:
@@ -243,12 +259,8 @@ def _without_phrases(query: str, stated: Collection[PhraseSpan]) -> str:
 def _without_joints(text: str, *, first: bool, last: bool) -> str:
     """Return a text without the commas and words such as "and" that it begins with, ends with, or both."""
     tokens = WORD_OR_GAP.findall(text)
-    start, end = 0, len(tokens)
-    while first and start < end and _is_joint(tokens[start]):
-        start += 1
-    while last and start < end and _is_joint(tokens[end - 1]):
-        end -= 1
-    return "".join(tokens[start:end])
+    tokens = list(dropwhile(_is_joint, tokens)) if first else tokens
+    return "".join([*dropwhile(_is_joint, reversed(tokens))][::-1] if last else tokens)
 
 
 def _is_joint(token: str) -> bool:
@@ -277,36 +289,35 @@ def _is_padding(
 
 
 class _Surroundings(NamedTuple):
-    """A query in pieces, those that say what is wanted, its text and the words of the catalogue."""
+    """A query in pieces, its text and the words of the catalogue."""
 
     pieces: Sequence[SentencePiece]
-    told: Sequence[SentencePiece]
     text: str
     vocabulary: PreferenceVocabulary
-    is_narrowed: bool
-    """Whether an order or a number is asked for, or something left out."""
+    apart: Sequence[tuple[int, int]]
+    """The spans that ask for an order or a number, or leave something out."""
+
+    def besides(self, mention: Mention) -> list[What]:
+        """Return the other things of the query, but for those that ask for an order or leave something out."""
+        apart = [(mention.start, mention.end), *self.apart]
+        return [piece.what for piece in self.pieces if not any(start <= piece.start < end for start, end in apart)]
 
 
 def _stated(mention: Mention, around: _Surroundings) -> StatedCondition | None:
     start, end, text, vocabulary = mention.start, mention.end, around.text, around.vocabulary
-    if isinstance(mention.what, Choice | NamedTag):
-        label = (mention.what.field or "").replace("_", " ").split()[-1:]
-        end = _end_of_label(label, text, end)
-        start = _start_of_label(label, text, start)
-        is_labelled = (start, end) != (mention.start, mention.end)
-        place = OF_PLACE.search(text, max(0, start - 12), start)
-        start = place.start() if place else start
-    else:
-        is_labelled = False
+    if isinstance(mention.what, Choice | NamedTag) and mention.what.field:
+        start, end = _with_label(mention.what.field, text, start, end)
+    is_labelled = (start, end) != (mention.start, mention.end)
+    place = OF_PLACE.search(text, max(0, start - 12), start) if isinstance(mention.what, Choice | NamedTag) else None
+    start = place.start() if place else start
     context = _Context(around, text[start:end].lower(), end, is_labelled=is_labelled)
-    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, context))
+    conditions = tuple(in_days(condition, vocabulary) for condition in _conditions_of(mention, context))
     if not conditions:
         return None
     is_asked = mention.mood in (Mood.NOT, Mood.MUST)
     is_surname = context.said.isalpha() and name_key([context.said]) in vocabulary.people
-    is_named = (isinstance(mention.what, Person) and not is_surname) or (
-        isinstance(mention.what, NamedTag) and mention.what.is_name and " " in context.said
-    )
+    is_name = isinstance(mention.what, NamedTag) and mention.what.is_name and " " in context.said
+    is_named = is_name or (isinstance(mention.what, Person) and not is_surname)
     return StatedCondition(
         start=start,
         end=end,
@@ -317,17 +328,12 @@ def _stated(mention: Mention, around: _Surroundings) -> StatedCondition | None:
     )
 
 
-def _end_of_label(label: Sequence[str], text: str, end: int) -> int:
-    """Return where a value ends with the name of its field after it: "bloomy rind"."""
-    found = pattern(rf"\s{{1,3}}{re.escape(label[0])}\b", re.IGNORECASE).match(text, end) if label else None
-    return found.end() if found else end
-
-
-def _start_of_label(label: Sequence[str], text: str, start: int) -> int:
-    """Return where a value begins with the name of its field before it: "the keyword parsing"."""
-    names = rf"\b(?:the\s)?{re.escape(label[0].removesuffix('s'))}s?\s{{1,3}}\Z" if label else ""
-    found = pattern(names, re.IGNORECASE).search(text, max(0, start - 40), start) if names else None
-    return found.start() if found else start
+def _with_label(field: str, text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where a value begins and ends with the name of its field: "bloomy rind", "the keyword parsing"."""
+    label = rf"{re.escape(field.rsplit('_', maxsplit=1)[-1].removesuffix('s'))}s?\b"
+    before = pattern(rf"\b(?:the\s)?{label}\s{{1,3}}\Z", re.IGNORECASE).search(text, max(0, start - 40), start)
+    after = pattern(rf"\s{{1,3}}{label}", re.IGNORECASE).match(text, end)
+    return before.start() if before else start, after.end() if after else end
 
 
 class _Context(NamedTuple):
@@ -373,18 +379,16 @@ def _conditions_of(mention: Mention, context: _Context) -> Iterator[Condition]:
 
 def _is_alone(mention: Mention, context: _Context) -> bool:
     """Tell whether all else are conditions and padding."""
-    others = [piece.what for piece in context.around.pieces if not mention.start <= piece.start < mention.end]
     topics = NamedTag | Tone | Title
-    return not any(what in UNKNOWN or isinstance(what, topics) for what in others)
+    return not any(what in UNKNOWN or isinstance(what, topics) for what in context.around.besides(mention))
 
 
 def _is_topic(mention: Mention, context: _Context) -> bool:
     """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"."""
-    told = [piece.what for piece in context.around.told if not mention.start <= piece.start < mention.end]
-    limits = [what for what in told if isinstance(what, Person) or (isinstance(what, Bounds) and not what.adjective)]
-    is_narrowed = context.around.is_narrowed or bool(limits)
-    topics = Tone | Title | PieceJoin
-    return is_narrowed and not any(what in UNKNOWN or isinstance(what, topics) for what in told)
+    others, topics = context.around.besides(mention), Tone | Title | PieceJoin
+    limits = [what for what in others if isinstance(what, Person) or (isinstance(what, Bounds) and not what.adjective)]
+    is_narrowed = bool(limits or context.around.apart)
+    return is_narrowed and not any(what in UNKNOWN or isinstance(what, topics) for what in others)
 
 
 def _is_condition(mention: Mention, context: _Context) -> bool:

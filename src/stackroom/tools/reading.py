@@ -208,7 +208,8 @@ def _read_known(
 
 
 def _states_something(read: ReadQuery) -> bool:
-    return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker or read.unknown_place)
+    names = read.unknown_maker or read.unknown_place
+    return bool(read.stated or read.order or read.left_out or read.unread or read.is_count or names)
 
 
 def _is_bare_value(read: ReadQuery, query: str) -> bool:
@@ -247,7 +248,7 @@ def _applied(
     )
     unchecked = [
         *([read.order.phrase] if read.order and not sort else ()),
-        *([f"by {read.unknown_maker}"] if read.unknown_maker and not vocabulary.people else ()),
+        *([f"by {read.unknown_maker}"] if read.unknown_maker and not (vocabulary.people or read.unread) else ()),
     ]
     return replace(
         plain,
@@ -263,7 +264,7 @@ def _applied(
         lacks_name=any(_about_names(read, vocabulary)),
         doubts=(
             *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
-            *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in unchecked),
+            *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in (*unchecked, *read.unread)),
             *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
             *(NO_PERIOD.format(text=_described(one, view.spec), phrase=quoted(one.phrase)) for one in unmet),
             *_about_names(read, vocabulary),

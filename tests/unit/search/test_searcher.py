@@ -147,13 +147,19 @@ def test_a_misspelt_title_is_found_by_its_likeness(searcher: ShelfSearcher) -> N
     assert best.label is not None
 
 
-@pytest.mark.row("A3")
-def test_a_part_of_a_name_in_another_script_finds_it_first(shelved: Any, anime: Callable[..., Record]) -> None:
+@pytest.mark.row("A2", "A3", "N7")
+@pytest.mark.parametrize(
+    ("name", "part", "other", "others"),
+    [("カウボーイビバップ", "ウボーイ", "ボーイ{}", 9), ("天空の城ラピュタ", "ラピュタ", "ピュタの{}ラピ", 30)],
+)
+def test_a_part_of_a_name_in_another_script_finds_it_first(
+    shelved: Any, anime: Callable[..., Record], name: str, part: str, other: str, others: int
+) -> None:
     shelved.put(
-        anime("Cowboy", alternatives=("カウボーイビバップ",), synopsis="Hunters."),
-        *(anime(f"Other {number}", alternatives=(f"ボーイ{number}",), synopsis="Others.") for number in range(9)),
+        anime("Sought", alternatives=(name, *(f"Name {number}" for number in range(20))), synopsis="Hunters."),
+        *(anime(f"Other {number}", alternatives=(other.format(number),), synopsis="O.") for number in range(others)),
     )
-    assert ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), "ウボーイ", limit=3)[0] == "Cowboy"
+    assert ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), part, limit=3)[0] == "Sought"
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))

@@ -76,7 +76,7 @@ function View({able, context, args, groups, result, problem}) {
   return html`<main class="stack">
     ${problem && html`<p class="notice" role="alert">${problem}</p>`}
     <p class="quiet" role="status">${count === 0 ? "Nothing was found" : plural(count, "record")}${total > count && ` of ${number(total)}`}${args.query && ` for “${args.query}”`}</p>
-    ${result.structuredContent?.evidence === "none" && count > 0 && html`<p class="notice">Nothing here answers this; these are only the nearest.</p>`}
+    ${result.structuredContent?.evidence === "none" && count > 0 && html`<p class="notice">No good match; these are only the nearest.</p>`}
     ${groups.map((group) => html`<section key=${group.label} aria-label=${group.label}>
       ${groups.length > 1 && html`<h2>${group.label}</h2>`}
       <ol class="hits">${group.hits.map((hit) => html`<li key=${hit.key}>

@@ -12,14 +12,15 @@ export default function Search({query, open, catalogues, session}) {
   if (error) return html`<${Problem} error=${error} retry=${retry} />`;
   if (!answer) return html`<${Spinner} />`;
   const totals = Object.entries(answer.by_catalogue).map(([name, total]) => ({name, title: titleOf(name, catalogues), total}));
+  const verdict = answer.evidence === "none" && answer.notes[0];
   const having = totals.filter(({total}) => total > 0).sort((one, other) => other.total - one.total);
   return html`<section class="stack" aria-busy=${!isCurrent}>
     <h2 class="unseen">Results</h2>
     <p class="count" role="status">${having.length ? `${plural(answer.total, "good match", "good matches")} in ${plural(having.length, "catalogue")}` : "No good match"}</p>
     ${having.length > 0 && html`<ul class="chips" aria-label="Catalogues with good matches">${having.map(({name, title, total}) => html`
       <li key=${name}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: query})}>${title} <b>${number(total)}</b></a></li>`)}</ul>`}
-    ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
-    ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record of any catalogue is a good match for “${query}”.</p><//>`}
+    ${answer.notes.filter((note) => note !== verdict).map((note) => html`<p class="quiet">${note}</p>`)}
+    ${verdict && html`<${Empty} title=${verdict} />`}
     <${Hits} hits=${answer.results.map((one) => inCatalogue(hitOf(one), catalogues))} query=${query} open=${open} actions=${(hit) => html`<${Actions} hit=${hit} />`} />
     ${session.tool("search") && html`<${Call} name="search" arguments=${{query, limit: 24}} />`}
   </section>`;

@@ -214,7 +214,7 @@ function Things({value, text, isPage}) {
   if (!value) return isPage ? null : html`<p class="call-text">${text.slice(0, 600)}</p>`;
   if (isPage) return html`<p class="call-text">${pageSentence(value)}</p>`;
   const {facts: {evidence, ...facts}, sections} = partsOf(value);
-  return html`${evidence === "none" && html`<p class="quiet">Nothing here answers this; these are only the nearest.</p>`}
+  return html`${evidence === "none" && html`<p class="quiet">No good match; these are only the nearest.</p>`}
     ${sections.map((section) => html`<${Section} key=${section.label} section=${section} isOnly=${sections.length === 1} />`)}
     ${!sections.some(({items}) => items.some(({id}) => id !== undefined)) && html`<${Facts} facts=${facts} />`}`;
 }

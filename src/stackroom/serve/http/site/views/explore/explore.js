@@ -33,6 +33,7 @@ export default function Explore({address, session}) {
   if (about.error) return html`<h1>${name}</h1><${Problem} error=${about.error} retry=${about.retry} />`;
   if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
   const given = {address, session, catalogue, answer, asked, hits, params, loadMore: found.loadMore}, isSearched = Boolean(answer?.understood.query);
+  const verdict = isSearched && answer.evidence === "none" && answer.notes[0];
   return html`<div class="explore">
     <header class="explore-head">
       <h1>${catalogue.title}${inWords(catalogue.name) !== catalogue.title && html` <small>${catalogue.name}</small>`}</h1>
@@ -51,12 +52,12 @@ export default function Explore({address, session}) {
       </div>
       ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood.phrases} catalogue=${catalogue} />`}
       ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
-        ${isSearched && answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.understood.query}”.</p><//>`}
+        ${verdict && html`<${Empty} title=${verdict} />`}
         <${LeftOut} count=${answer.left_out.adult} />
         ${view === "list" && list}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
         ${!hits.length && !isSearched && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
-        ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
+        ${answer.notes.filter((note) => note !== verdict).map((note) => html`<p class="quiet">${note}</p>`)}
         ${tools && session.tool("search") && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}`}
     </section>
   </div>`;

@@ -124,7 +124,7 @@ export function Hits({hits, query, loadMore, open, actions}) {
   return html`
     ${last >= 0 && list(hits.slice(0, last + 1), "Results")}
     ${near.length > 0 ? html`<details class="near">
-      <summary>${last < 0 ? `The ${plural(near.length, "nearest record", "nearest records")}, which do not answer it`
+      <summary>${last < 0 ? `The ${plural(near.length, "nearest record", "nearest records")}, no good match`
         : `${plural(near.length, "further record")} ${near.length === 1 ? "is" : "are"} near, but no good match`}</summary>
       ${list(near, "Near", true)}${more}
     </details>` : more}`;
