@@ -1,5 +1,6 @@
 """Tables that are made in code, because they are no text, or very wide: SQLite, Parquet, and JSON with many columns."""
 
+import csv
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -9,6 +10,8 @@ from typing import Any
 
 import pyarrow
 import pyarrow.parquet
+
+from support.spreadsheets import write_xlsx
 
 FOLDER = Path(__file__).resolve().parent.parent / "tables" / "data"
 TRANSLATIONS = 370
@@ -142,9 +145,23 @@ def write_recipes(path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
+def write_shop_sheets(path: Path) -> None:
+    """Write the tables of the shop as the sheets of a workbook."""
+    write_xlsx(path, SHOP)
+
+
+def write_shop_files(folder: Path) -> list[Path]:
+    """Write the tables of the shop as CSV files, and return them."""
+    for name, rows in SHOP.items():
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    return [folder / f"{name}.csv" for name in SHOP]
+
+
 MADE_TABLES: Mapping[str, Callable[[Path], None]] = {
     "music.sqlite": write_music,
     "shop.sqlite": write_shop,
+    "shop.xlsx": write_shop_sheets,
     "countries.json": write_countries,
     "recipes.parquet": write_recipes,
 }

@@ -57,11 +57,12 @@ def test_a_search_of_a_table_finds_what_it_must(name: str, search: TableSearch, 
     assert [title for title in search.finds if title not in titles] == []
 
 
-def test_revenue_by_country_is_answered_by_the_rows_of_another_table(table_of: Build) -> None:
+@pytest.mark.parametrize("name", ["shop", "shop-sheets"])
+def test_revenue_by_country_is_answered_by_the_rows_of_another_table(name: str, table_of: Build) -> None:
     prices: dict[str, float] = {}
     countries = {order[0]: order[-1] for order in SHOP["Orders"][1:]}
     for order, _product, price, quantity, discount in SHOP["Order Details"][1:]:
         prices[countries[order]] = prices.get(countries[order], 0) + price * quantity * (1 - discount)
-    counted = table_of("shop").library.structured("browse", catalogue="shop", by=["ship_country"], of="revenue")
+    counted = table_of(name).library.structured("browse", catalogue=name, by=["ship_country"], of="revenue")
     told = {group["values"]["ship_country"]: group["sum"] for group in counted["catalogues"][0]["groups"]}
     assert told == pytest.approx(prices)

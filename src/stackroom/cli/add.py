@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from stackroom.packages import CataloguePackage
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import ReadOptions, stem_of
+from stackroom.sources.opener import is_table_file, list_tables, open_file, open_related
 from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
 
@@ -121,7 +122,8 @@ def add_command(
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
     documents, the address of a file ("https://…"), a table of a database server ("postgresql://…#TABLE",
     "mysql://…#TABLE"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package
-    ("PREFIX:QUERY?limit=200").
+    ("PREFIX:QUERY?limit=200"). Of several files with tables that belong together, or a folder of them, the one with the
+    most text becomes the catalogue, and names and sums of the others are joined to it by keys.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
     --title, --id, --body, --type, --role, --drop, --keep and --group change what is inferred; with one of them, the
@@ -138,7 +140,7 @@ def add_command(
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
-    location = _require_one(locations)
+    location, options = _choose_main(locations, options)
     workshop = open_workshop()
     order = _read_order(workshop, location, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
@@ -171,17 +173,24 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
-def _require_one(locations: tuple[str, ...]) -> str:
+def _choose_main(locations: Sequence[str], options: ReadOptions) -> tuple[str, ReadOptions]:
+    """Return the location to read, and how; of several tables that belong together, the others are joined to one."""
     location = locations[0]
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
-    is_pattern = "*" in location and ":" not in location and find_path(location) is None
-    if len(locations) > 1 or is_pattern:
+    folder = find_path(location)
+    if len(locations) == 1 and folder is not None and folder.is_dir():
+        locations = list_tables(folder) or locations
+    if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
+        return locations[0], options
+    files = list(map(Path, dict.fromkeys(locations)))
+    if wrong := next((file for file in files if not is_table_file(file) or find_path(str(file)) is None), None):
         raise InputError(
-            f"{shown_address(location)}: one file, folder or address is added at a time; join files with the same "
-            "columns to one file first, or add each as a catalogue of its own"
+            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or several files with "
+            "tables that belong together"
         )
-    return location
+    main = open_related(open_file(files[0], options), files[1:], is_chosen=False)
+    return main.location, replace(options, join=main.joined_files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

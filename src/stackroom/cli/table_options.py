@@ -88,6 +88,13 @@ READ_OPTIONS = (
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
     click.option("--encoding", metavar="NAME", help="The encoding of a CSV file, such as cp1251; by default found."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
+    click.option(
+        "--join",
+        multiple=True,
+        metavar="FILE",
+        callback=lambda _context, _option, files: files or None,
+        help="A file with a table that belongs to this one: names and sums of its rows are joined by keys.",
+    ),
 )
 
 

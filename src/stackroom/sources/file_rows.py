@@ -2,16 +2,16 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from stackroom.errors import InputError
-from stackroom.sources.compressed import require_file
+from stackroom.sources.compressed import require_file, without_compression
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import Losses, RowSource, SourceRow
 
@@ -80,11 +80,21 @@ def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
         raise
 
 
+Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]
+"""Joins columns of other tables to the rows of one."""
+NOT_JOINED: Mapping[str, str] = {}
+
+
 class FileRows(RowSource):
     """Implements `RowSource` for a file; each format yields the rows of its table."""
 
     takes: ClassVar[frozenset[str]] = frozenset()
     """The options that mean something for the format."""
+    join: Join | None = None
+    origins: Mapping[str, str] = NOT_JOINED
+    joined_files: tuple[str, ...] | None = None
+    """The files whose tables are joined to the rows."""
+    join_notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         self._path = require_file(path)
@@ -96,14 +106,19 @@ class FileRows(RowSource):
         self._losses: Losses | None = None
 
     @property
+    def table(self) -> str:
+        """The name of its table or sheet, or of the file."""
+        return self._options.part or without_compression(self._path).stem
+
+    @property
     def name(self) -> str:
         """The location, with the options that were given."""
-        return SourceLocation(location=self.location, options=self._options).name
+        return SourceLocation(location=self.location, options=replace(self._options, join=self.joined_files)).name
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The decisions made in reading."""
-        return self._notes.texts
+        return (*self._notes.texts, *self.join_notes)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""
@@ -111,7 +126,7 @@ class FileRows(RowSource):
         self._losses = None
         rows = unread = 0
         first = ""
-        for row in self._iter_table():
+        for row in self._iter_table() if self.join is None else self.join(self._iter_table()):
             rows += 1
             if row.problem is not None:
                 unread, first = unread + 1, first or f"{row.place}: {row.problem}"

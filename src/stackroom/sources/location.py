@@ -24,6 +24,7 @@ MEANT_FOR = {
     "header_rows": GRIDS,
     "encoding": "CSV files",
     "records": "JSON files",
+    "join": "files of tables",
 }
 """The sources that each option is for."""
 MOST_LINES = 1_000
@@ -47,6 +48,8 @@ class ReadOptions:
     """The encoding of the text, such as `cp1251`."""
     records: str | None = None
     """The path of the list of records in a JSON document, such as `data.items`."""
+    join: tuple[str, ...] | None = None
+    """The files whose tables belong to this one, and are joined to it."""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -91,7 +94,9 @@ DATABASE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.IGNO
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
 SIGNS = "-_. "
-SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records)=[^&?#]*)(?:&(?!$)|$))+\Z")
+MARK = "|"
+"""The sign between files that are joined."""
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
 
 
@@ -205,13 +210,15 @@ def _read_part(part: str) -> ReadOptions:
         header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
         encoding=stated.get("encoding"),
         records=stated.get("records"),
+        join=tuple(map(unquote, stated["join"].split(MARK))) if "join" in stated else None,
     )
 
 
 def _written_part(options: ReadOptions) -> str:
     numbers = {"skip": options.skip, "header_rows": options.header_rows}
     settings = [f"{name}={number}" for name, number in numbers.items() if number is not None]
-    texts = {"encoding": options.encoding, "records": options.records}
+    files = MARK.join(map(quote, options.join)) if options.join else None
+    texts = {"encoding": options.encoding, "records": options.records, "join": files}
     settings += [f"{name}={quote(text, safe='.[]/')}" for name, text in texts.items() if text is not None]
     part = options.query if options.query is not None else options.part or ""
     return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""

@@ -1,20 +1,24 @@
 """Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from stackroom.errors import InputError
+from stackroom.sources.columns import unique_names
 from stackroom.sources.compressed import COMPRESSED, require_file, without_compression
 from stackroom.sources.csv_rows import CsvRows
 from stackroom.sources.extract import KINDS as DOCUMENT_KINDS
+from stackroom.sources.extract import find_format
 from stackroom.sources.file_rows import FileRows
-from stackroom.sources.folder_rows import FolderRows
+from stackroom.sources.folder_rows import FolderRows, iter_files
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, is_address
 from stackroom.sources.parquet_rows import ParquetRows
 from stackroom.sources.port import RowSource
+from stackroom.sources.related_tables import relate
 from stackroom.sources.sqlite_rows import SqliteRows
 
 SHEET_READER = "stackroom.sources.sheet_rows"
@@ -23,8 +27,10 @@ OpenFile = Callable[[Path, ReadOptions], FileRows]
 
 
 def _open_sheet(path: Path, options: ReadOptions) -> FileRows:
-    """Open a spreadsheet; its reader is loaded at the first one."""
-    return cast(FileRows, importlib.import_module(SHEET_READER).SheetRows(path, options))
+    """Open a spreadsheet, with the sheets that belong together; its reader is loaded at the first one."""
+    sheet = importlib.import_module(SHEET_READER).SheetRows(path, options)
+    sheets = cast(Mapping[str, FileRows], sheet.list_sheets())
+    return relate(sheets, is_chosen=bool(options.given))[0]
 
 
 ENDINGS: Mapping[str, OpenFile] = {
@@ -72,8 +78,11 @@ def open_source(
     return open_file(path, chosen)
 
 
-def open_file(path: Path, options: ReadOptions) -> FileRows:
-    """Return the rows of a file, by its suffix."""
+def open_file(path: Path, options: ReadOptions = NO_OPTIONS) -> FileRows:
+    """Return the rows of a file, by its suffix, joined with those of the files that belong to it."""
+    if options.join is not None:
+        first = open_file(path, replace(options, join=None))
+        return open_related(first, list(map(Path, options.join)), is_chosen=True)
     suffix = without_compression(path).suffix.lower()
     if suffix in ARCHIVES:
         raise InputError(f"{path}: archives are not read; unpack it, and add the file or the folder in it")
@@ -84,6 +93,27 @@ def open_file(path: Path, options: ReadOptions) -> FileRows:
             f"{path}: unsupported file type; supported: {tables}; in folders of documents: {DOCUMENT_KINDS}"
         )
     return opened(path, options)
+
+
+def list_tables(folder: Path) -> list[str]:
+    """Return the files of tables in a folder; none if it has documents."""
+    files = list(iter_files(folder))
+    return [] if any(map(find_format, files)) else [str(file) for file in files if is_table_file(file)]
+
+
+def open_related(first: FileRows, others: Sequence[Path], *, is_chosen: bool) -> FileRows:
+    """Return the rows of the first file, or unless it is chosen of that with the most text, joined with the others."""
+    files = [first, *(open_file(require_file(path)) for path in others)]
+    names = unique_names(file.table for file in files)
+    rows, unrelated = relate(dict(zip(names, files, strict=True)), is_chosen=is_chosen)
+    if unrelated:
+        raise InputError(
+            f"no key relates {', '.join(unrelated)} to the other files: it has the same name in both, or that of the "
+            "other, as customer_id for the id in customers.csv, and its values are there; files with the same columns "
+            "can be joined to one file first"
+        )
+    rows.joined_files = tuple(file.location for file in files if file is not rows)
+    return rows
 
 
 def is_table_file(path: Path) -> bool:

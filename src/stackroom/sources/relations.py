@@ -9,7 +9,7 @@ are joined: no row is doubled, and no table is read once for each row. Nothing h
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import orjson
@@ -47,6 +47,8 @@ class Reference:
     column: str
     table: str
     key: str
+    reason: str = ""
+    """Why it is taken for one, where it is not declared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +56,14 @@ class Table:
     """A table or view, as its database describes it."""
 
     name: str
-    kind: str
+    kind: str = "table"
     columns: tuple[str, ...]
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
     """Its columns of text."""
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
     """The columns of its primary key."""
+    uniques: tuple[str, ...] = ()
+    """Its columns in which no value comes twice, the primary key first."""
     references: tuple[Reference, ...] = ()
     measures: tuple[str, ...] = ()
     """Its columns of numbers that are named as `is_measure` requires."""
@@ -92,8 +96,8 @@ class Table:
     @cached_property
     def _words(self) -> dict[str, tuple[str, ...]]:
         """The words of the names of its texts, without keys."""
-        pointing = {reference.column for reference in self.references}
-        return {column: name_words(column) for column in self.texts if column not in pointing.union(self.keys)}
+        keys = {*self.keys, *(reference.column for reference in self.references), *filter(is_key_name, self.texts)}
+        return {column: name_words(column) for column in self.texts if column not in keys}
 
     def _name_rank(self, words: Sequence[str], *, is_person: bool) -> int:
         """Return how surely a column of these words names a row of the table; 0 if it does not."""
@@ -119,9 +123,36 @@ def stem(word: str) -> str:
     return ENDING.sub("", word) or word
 
 
+@cache
 def is_measure(column: str) -> bool:
     """Tell whether a column is named as one of numbers that are added up or multiplied: quantity, price, discount."""
     return any(is_about(name_words(column), topic) for topic in ("quantities", "unit_prices", "discounts", "totals"))
+
+
+@cache
+def is_key_name(column: str) -> bool:
+    """Tell whether a column is named as one of keys: `id`, `CustomerID`, `country_code`."""
+    last = name_words(column)[-1:]
+    return is_about(last, "codes") or is_about(last, "unique_codes") or any(word.endswith("id") for word in last)
+
+
+def find_referred(column: str, table: Table, other: Table) -> str | None:
+    """Return the key of another table that a column may refer to: one of the same name, or the id of what it names.
+
+    `book_id` is the `book_id` of another table, and in `loans` the `id` of `books`; in `books` it is of the row itself.
+    """
+    words = name_words(column)
+    *before, last = words
+    entity = (
+        before if is_about([last], "codes") or is_about([last], "unique_codes") else [*before, last.removesuffix("id")]
+    )
+    own, others = ([stem(word) for word in name_words(place.name)] for place in (table, other))
+    named = [stem(word) for word in entity if word]
+    keys = [key for key in other.uniques if is_key_name(key)]
+    if not named or not keys or named == own:
+        return None
+    same = next((key for key in keys if name_words(key) == words), None)
+    return same or (keys[0] if named[-1] in others else None)
 
 
 def find_main(tables: Sequence[Table], weigh: Callable[[Table], tuple[Any, ...]]) -> Table | None:
@@ -204,7 +235,7 @@ def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedCol
     chains = list(_iter_chains(table, tables))
     ends = [table.name, *(chain[-1].table for chain in chains)]
     for chain in chains:
-        end, way = chain[-1].table, " and ".join(step.column for step in chain)
+        end, way = chain[-1].table, " and ".join(f"{step.column}{step.reason}" for step in chain)
         name = end if ends.count(end) == 1 else "_".join([chain[0].column, *(step.table for step in chain)])
         if naming := tables[end].naming:
             value = _followed(f"t.{quoted(chain[0].column)}", chain, naming)
@@ -225,7 +256,7 @@ def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str], c
     """Yield what the rows of a child say of a row: their number, sums, and the names in the tables they relate."""
     rows, is_near = child.table, len(child.chain) == 1
     if is_near and (rows.measures or not rows.is_link):
-        origin = f"the number of rows of {rows.name}"
+        origin = f"the number of rows of {rows.name}, by {child.chain[0].column}{child.chain[0].reason}"
         yield JoinedColumn(name=f"{rows.name}_count", value="count(*)", origin=origin, read=_count, child=child)
     for name, value, formula in _iter_sums(rows):
         origin = f"the sum of {formula} in {rows.name}"

@@ -15,7 +15,7 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.compressed import most_unpacked, open_decompressed, require_moderate
-from stackroom.sources.file_rows import FileRows, refusing
+from stackroom.sources.file_rows import FileRows, ReadingNotes, refusing
 from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
@@ -54,6 +54,18 @@ class SheetRows(FileRows):
     def other_tables(self) -> tuple[str, ...]:
         """The other sheets with cells."""
         return tuple(name for name, sheet in self._sheets.items() if name != self._sheet.name and _size(sheet))
+
+    def list_sheets(self) -> dict[str, "SheetRows"]:
+        """Return this sheet, and the others that are shown and have cells."""
+        return {
+            self._sheet.name: self,
+            **{name: self._of(name) for name in self.other_tables if name not in self._hidden},
+        }
+
+    def _of(self, name: str) -> "SheetRows":
+        other = copy.copy(self)
+        other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(sheet=name)
+        return other
 
     def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()

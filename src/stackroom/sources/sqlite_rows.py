@@ -9,7 +9,7 @@ import shutil
 import struct
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,7 @@ from stackroom.sources.relations import (
     Selection,
     Table,
     find_main,
+    find_referred,
     get_named,
     is_measure,
     quoted,
@@ -41,6 +42,8 @@ from stackroom.sources.relations import (
 
 SAMPLE_ROWS = 1000
 """How many rows of a table are sampled to estimate the length of its texts."""
+SAMPLE_VALUES = 100_000
+"""How many values of a column are looked up among the keys of another table."""
 BUSY_MS = 5_000
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
@@ -52,6 +55,14 @@ DECLARED = """
 SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
 """
 """The single-column foreign keys of a table; `to` is empty where it is the primary key."""
+UNIQUE = """
+SELECT max(columns.name) FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
+WHERE listed."unique" AND NOT listed.partial GROUP BY listed.seq HAVING count(columns.name) = 1 AND count(*) = 1
+ORDER BY max(columns.cid)
+"""
+"""The columns of a table that have a unique index of their own."""
+LEAST_CONTAINED = 0.95
+"""The share of a column's values that are keys of another table, if it refers to it."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -63,6 +74,8 @@ class SqliteRows(FileRows):
     table_option = "--table"
     other_tables: tuple[str, ...] = ()
     id_column: str | None = None
+    related: Collection[str] = ()
+    """The tables that a key relates to another."""
     _table: Table | None = None
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
@@ -75,11 +88,7 @@ class SqliteRows(FileRows):
             self._selection = self._choose_table(db, options.table) if query is None else self._read_query(db, query)
         chosen = self._table.name if self._table else " ".join(str(query).split())
         self._options = ReadOptions(table=chosen)
-
-    @property
-    def origins(self) -> Mapping[str, str]:
-        """The columns that are joined to the table, and where each is from."""
-        return self._selection.origins
+        self.origins = self._selection.origins
 
     @property
     def vector_model(self) -> ModelId | None:
@@ -108,6 +117,7 @@ class SqliteRows(FileRows):
         self.other_tables = tuple(
             other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name
         )
+        self.related = {name for one in tables for key in one.references for name in (one.name, key.table)}
         return select_joined(table, tables)
 
     def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
@@ -213,6 +223,8 @@ def _list_tables(db: apsw.Connection) -> list[Table]:
     tables = {name: table for name, kind in shown if (table := _find_table(db, name, kind))}
     by_name = {name.lower(): table for name, table in tables.items()}
     related = [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in tables.values()]
+    if not any(table.references for table in related):
+        related = [replace(table, references=tuple(_iter_likely(db, table, related))) for table in related]
     return [_with_measures(db, table) if table.references else table for table in related]
 
 
@@ -221,6 +233,7 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
     try:
         columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
         keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
+        uniques = [*(keys if len(keys) == 1 else ()), *_texts(db, UNIQUE, name)]
     except apsw.SQLError:
         return None
     return Table(
@@ -229,6 +242,7 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
         columns=tuple(column for column, _ in columns),
         texts=tuple(column for column, declared in columns if TEXT_TYPE.search(declared)),
         keys=tuple(column for (column,) in keys),
+        uniques=tuple(dict.fromkeys(column for (column,) in uniques)),
     )
 
 
@@ -243,6 +257,25 @@ def _iter_references(db: apsw.Connection, table: Table, tables: Mapping[str, Tab
         target = tables.get(name.lower())
         if target is not None and (pointed_at := key or target.key) and column.lower() in columns:
             yield Reference(column=columns[column.lower()], table=target.name, key=pointed_at)
+
+
+def _iter_likely(db: apsw.Connection, table: Table, tables: Sequence[Table]) -> Iterator[Reference]:
+    """Yield the columns that are named as keys of other tables, and whose values nearly all are such keys."""
+    for column in table.columns if table.kind == "table" else ():
+        for other in tables:
+            key = find_referred(column, table, other) if other is not table else None
+            share = _contained(db, table, column, other, key) if key else 0
+            if key and share >= LEAST_CONTAINED:
+                reason = f" ({share:.0%} of its values are there)".replace("%", " %")
+                yield Reference(column=column, table=other.name, key=key, reason=reason)
+                break
+
+
+def _contained(db: apsw.Connection, table: Table, column: str, other: Table, key: str) -> float:
+    """Return the share of a column's first values that are keys of another table."""
+    values = f"SELECT DISTINCT {quoted(column)} AS value FROM {quoted(table.name)} WHERE {quoted(column)} IS NOT NULL"
+    keys = f"SELECT {quoted(key)} FROM {quoted(other.name)}"
+    return float(db.execute(f"SELECT avg(value IN ({keys})) FROM ({values} LIMIT {SAMPLE_VALUES})").get or 0)
 
 
 def _with_measures(db: apsw.Connection, table: Table) -> Table:

@@ -8,6 +8,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.settings import Settings
+from support.made_tables import write_shop_files
 from support.spreadsheets import write_xlsx
 
 pytestmark = pytest.mark.row("N1")
@@ -90,12 +91,34 @@ def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, run:
     assert "no such file" in run(["add", str(tmp_path / "nothing.csv"), "--yes"]).err
 
 
-def test_several_files_and_a_pattern_are_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
-    path = str(written(tmp_path / "wines.csv", WINES))
-    for locations in ([path, str(tmp_path / "other.csv")], [str(tmp_path / "wi*.csv")]):
+@pytest.mark.parametrize("given", ["files", "folder", "join"])
+def test_files_that_belong_together_are_one_catalogue_whose_numbers_are_those_of_now(
+    tmp_path: Path, run: Run, given: str
+) -> None:
+    (tmp_path / "shop").mkdir()
+    files = list(map(str, write_shop_files(tmp_path / "shop")))
+    orders = str(tmp_path / "shop" / "Orders.csv")
+    joined = [part for file in files if file != orders for part in ("--join", file)]
+    locations = {"files": files, "folder": [str(tmp_path / "shop")], "join": [orders, *joined]}[given]
+    ran = run(["add", *locations, "--yes", "--no-embed", "--name", "shop"])
+    assert ran.code == 0, ran.err
+    assert "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details" in ran.out
+    details = tmp_path / "shop" / "Order Details.csv"
+    details.write_text(details.read_text(encoding="utf-8").replace("501,2,5.0,4,0", "501,1,10,5,0.1"), encoding="utf-8")
+    assert "24 rows: 1 written, 23 unchanged" in run(["add", orders, "--name", "shop", "--no-embed"]).out
+    groups = run(["browse", "shop", "--by", "ship_country", "--of", "revenue", "--json"]).json["groups"]
+    assert {group["values"]["ship_country"]: group["sum"] for group in groups}["France"] == 648.56
+
+
+def test_several_locations_that_do_not_belong_together_are_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
+    path, other = (str(written(tmp_path / name, WINES)) for name in ("wines.csv", "other.csv"))
+    for locations, says in (
+        ([path, str(tmp_path)], "one location is added at a time, or several files with tables that belong together"),
+        ([str(tmp_path / "wi*.csv")], "wi*.csv: no file of a table"),
+        ([path, other], "files with the same columns can be joined to one file first"),
+    ):
         ran = run(["add", *locations, "--yes", "--no-embed"])
-        assert (ran.code, ran.err.count("\n")) == (2, 1)
-        assert "one file, folder or address is added at a time; join files with the same columns" in ran.err
+        assert (ran.code, ran.err.count("\n"), says in ran.err) == (2, 1, True)
 
 
 WRONG_INPUTS = {

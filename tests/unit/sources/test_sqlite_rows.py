@@ -74,6 +74,16 @@ def test_a_foreign_key_is_joined_by_the_name_of_what_it_points_at(tmp_path: Path
     assert [row["author"] for row in rows] == ["Ada", "Alan", None, None]
 
 
+def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_values(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO author VALUES (1, 'Ada'), (2, 'Alan');
+    CREATE TABLE book (title TEXT, author_id INTEGER); INSERT INTO book VALUES ('On engines', 1), ('On numbers', 2);
+    CREATE TABLE note (text TEXT, author_id INTEGER); INSERT INTO note VALUES ('lost', 77), ('found', 1);
+    """
+    assert [row.get("author") for row in rows_of(tmp_path, sql, "book")] == ["Ada", "Alan"]
+    assert "author" not in values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="note")))[0]
+
+
 def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
     source = SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="AUTHOR"))
     assert source.name.endswith("#author")

@@ -1,0 +1,117 @@
+"""Tables in several sheets or files that belong together: copied to a temporary database, which joins them.
+
+The rows of the main table are read as ever; the names, lists and numbers that keys relate to them come from the copy.
+"""
+
+import tempfile
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, islice, permutations
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from stackroom.errors import InputError
+from stackroom.sources.file_rows import FileRows
+from stackroom.sources.location import ReadOptions
+from stackroom.sources.port import SourceRow
+from stackroom.sources.relations import Table, find_referred, is_key_name, is_measure, quoted
+from stackroom.sources.sqlite_rows import SqliteRows
+from stackroom.text.cells.values import is_nothing, read_number, text_of
+
+SAMPLE_ROWS = 200
+"""How many rows are looked at for the columns of a table, and for their types."""
+MOST_COLUMNS = 2_000
+"""How many columns a table of SQLite has at most."""
+
+
+def relate(tables: Mapping[str, FileRows], *, is_chosen: bool) -> tuple[FileRows, Sequence[str]]:
+    """Join to the first table, or unless it is chosen to the one with the most text, what keys relate to it.
+
+    Return it, and the tables that no key relates to another. One that cannot be read is such a table.
+    """
+    first = next(iter(tables))
+    known = [table for name, rows in tables.items() if (table := _find_table(name, rows))]
+    related = {
+        place.name: tables[place.name]
+        for table, other in permutations(known, 2)
+        if any(find_referred(column, table, other) for column in table.columns)
+        for place in (table, other)
+    }
+    if first not in related:
+        return tables[first], list(tables)
+    copied = CopiedTables(related, first if is_chosen else None)
+    rows = tables[copied.main if copied.origins else first]
+    if copied.origins:
+        rows.join, rows.origins, rows.join_notes = copied.join, copied.origins, tuple(copied.notes)
+    return rows, [name for name in tables if name not in copied.related]
+
+
+def _find_table(name: str, rows: FileRows) -> Table | None:
+    """Return a table as its first rows show it; every column may turn out to be a key."""
+    try:
+        head = [row.values for row in islice(rows.iter_rows(), SAMPLE_ROWS)]
+    except InputError:
+        return None
+    columns = tuple(dict.fromkeys(column for values in head for column in values))
+    return Table(name=name, columns=columns, uniques=columns) if len(columns) <= MOST_COLUMNS else None
+
+
+class CopiedTables:
+    """A temporary copy of tables that belong together, deleted with this, and what it joins to the main one."""
+
+    def __init__(self, tables: Mapping[str, FileRows], main: str | None) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="stackroom-")
+        weakref.finalize(self, folder.cleanup)
+        path = Path(folder.name, "tables.sqlite")
+        with closing(apsw.Connection(str(path))) as db, db:
+            for name, rows in tables.items():
+                _copy(db, name, rows.iter_rows())
+        self._rows = SqliteRows(path, ReadOptions(table=main))
+        losses = {name: rows.measure_losses() for name, rows in tables.items() if name != self._rows.table}
+        self.notes = [f"{name}: {loss}" for name, loss in losses.items() if str(loss)]
+        self.main, self.origins, self.related = self._rows.table, self._rows.origins, self._rows.related
+
+    def join(self, rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
+        """Yield the rows of the main table with the joined columns."""
+        for row, copied in zip(rows, self._rows.iter_rows(), strict=False):
+            first, cell = next(iter(copied.values.items()))
+            if row.problem:
+                yield row
+                continue
+            if _plain(row.values.get(first), is_measure(first)) != cell:
+                raise InputError(f"{row.place}: the file was changed while it was read; run the same command again")
+            yield replace(row, values={**row.values, **{name: copied.values[name] for name in self.origins}})
+
+
+def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> None:
+    """Copy a table; a column that is named as a key and has no value twice gets an index."""
+    head = list(islice(rows, SAMPLE_ROWS))
+    names = {column.lower(): column for row in head for column in row.values}.values()
+    kinds = [_kind(column, [row.values.get(column) for row in head]) for column in names]
+    columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in zip(names, kinds, strict=True))
+    db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
+    measures = [is_measure(column) for column in names]
+    cells = (list(map(_plain, map(row.values.get, names), measures)) for row in chain(head, rows))
+    db.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * len(kinds))})", cells)
+    for column in filter(is_key_name, names):
+        try:
+            db.execute(f"CREATE UNIQUE INDEX {quoted(f'{name} {column}')} ON {quoted(name)} ({quoted(column)})")
+        except apsw.ConstraintError:
+            continue
+
+
+def _kind(column: str, cells: Collection[Any]) -> str:
+    """Return the type of a column: numbers that are added up, texts, or others, which are kept as texts as well."""
+    is_text = any(read_number(cell) is None for cell in cells if not is_nothing(cell))
+    return "NUMERIC" if is_measure(column) else "TEXT" if is_text else "BLOB"
+
+
+def _plain(cell: Any, is_added_up: bool) -> Any:
+    if is_nothing(cell):
+        return None
+    number = read_number(cell) if is_added_up else None
+    return text_of(cell) if number is None else number
