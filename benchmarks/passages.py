@@ -177,8 +177,8 @@ def _unpack(corpus: Corpus, folder: Path) -> None:
     """Write the Markdown files of a collection, unless they are there."""
     if folder.is_dir():
         return
-    archive = zstd.ZstdFile((DATA / "documents" / corpus.archive).read_bytes())
-    with tarfile.open(fileobj=io.BytesIO(archive.read())) as files:
+    archive = zstd.decompress((DATA / "documents" / corpus.archive).read_bytes())
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         for entry in files:
             path = PurePosixPath(entry.name)
             if entry.isfile() and path.suffix == ".md" and _is_taken(path, corpus):
