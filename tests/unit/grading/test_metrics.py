@@ -9,8 +9,10 @@ from stackroom.grading.metrics import build_figure, ndcg, recall, reciprocal_ran
 GRADES = {"best": 3, "good": 2, "fair": 1}
 
 
-def test_the_ideal_order_of_graded_documents_has_an_ndcg_of_one() -> None:
+def test_the_ideal_order_has_an_ndcg_of_one_at_any_depth_and_documents_without_a_grade_have_nothing() -> None:
     assert ndcg(["best", "good", "fair"], GRADES, depth=10) == pytest.approx(1.0)
+    assert ndcg(["best"], GRADES, depth=1) == pytest.approx(1.0)
+    assert ndcg(["unknown"], GRADES, depth=10) == ndcg(["unknown"], {}, depth=10) == 0
 
 
 def test_the_gain_of_a_document_is_its_grade_and_not_a_power_of_it() -> None:
@@ -22,15 +24,6 @@ def test_the_gain_of_a_document_is_its_grade_and_not_a_power_of_it() -> None:
 def test_grades_lower_the_score_of_a_ranking_that_begins_with_the_least_relevant() -> None:
     ranked = ["fair", "other", "best"]
     assert ndcg(ranked, GRADES, depth=10) < ndcg(ranked, dict.fromkeys(GRADES, 1), depth=10)
-
-
-def test_a_document_without_a_grade_counts_nothing() -> None:
-    assert ndcg(["unknown"], GRADES, depth=10) == 0
-    assert ndcg(["unknown"], {}, depth=10) == 0
-
-
-def test_the_ideal_is_cut_at_the_depth_too() -> None:
-    assert ndcg(["best"], GRADES, depth=1) == pytest.approx(1.0)
 
 
 def test_recall_and_reciprocal_rank_count_every_graded_document_alike() -> None:
