@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from stackroom.text.cells.dates import date_order_of, find_date
+from stackroom.text.cells.dates import ISO_DAY, date_order_of, find_date
 from stackroom.text.cells.values import (
     find_literal,
     find_written_list,
@@ -104,7 +104,10 @@ def read_text_cells(texts: Sequence[str]) -> list[Cell]:
     lines = "\n".join(texts)
     if not PLAIN_NUMBERS.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
         has_dates = _has_dates(texts)
-        return [read_text_cell(text, has_dates=has_dates) for text in texts]
+        return [
+            DATE_CELL if has_dates and ISO_DAY.fullmatch(text) else read_text_cell(text, has_dates=has_dates)
+            for text in texts
+        ]
     return [_read_plain_number(text) for text in texts]
 
 

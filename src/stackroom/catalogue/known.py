@@ -1,20 +1,18 @@
 """How much is known of a record, 0–1: a prior in rankings, since records of which little is known rarely answer."""
 
 import math
-from collections.abc import Mapping
 
-from stackroom.catalogue.spec import CatalogueSpec, KnownSpec
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record, Value
 
 
 def known_of(spec: CatalogueSpec, record: Record) -> float:
     """Return how much is known of a record by the fields that the spec names; 0 where it names none."""
-    return _weighted(spec.known, {name: record.get(name) for name in spec.known})
-
-
-def _weighted(known: Mapping[str, KnownSpec], values: Mapping[str, Value]) -> float:
-    total = sum(one.weight for one in known.values())
-    return sum(one.weight * _share(values[name], one.full) for name, one in known.items()) / total if total else 0.0
+    known = total = 0.0
+    for name, one in spec.known.items():
+        known += one.weight * _share(record.fields.get(name), one.full)
+        total += one.weight
+    return known / total if total else 0.0
 
 
 def _share(value: Value, full: float) -> float:

@@ -78,6 +78,8 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
 
 ID_DIGITS = 16
 LONGEST_COMPOSED = 300
+LONGEST_KEPT, CELLS_KEPT = 60, 10_000
+"""How long a cell is at most whose value is kept, and how many of each field are."""
 
 
 def _by_id(record: Record) -> tuple[str, ...]:
@@ -104,6 +106,12 @@ class ReadRow(NamedTuple):
     unread: tuple[UnreadCell, ...] = ()
 
 
+class FittingRow(ReadRow):
+    """The same, where each value was read as the type of its field, and within its bounds."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMapping:
     """Functions from a row to its records, from a record to its unique keys, and to recognise rows of metadata."""
@@ -123,21 +131,21 @@ class RowMapping:
     """Raise it when the mapping changes, so that unchanged rows are mapped again."""
 
 
-def require_valid(record: Record, spec: CatalogueSpec) -> None:
+def require_valid(record: Record, spec: CatalogueSpec, *, is_fitting: bool = False) -> None:
     """Refuse a record that lacks a required value, or whose values do not fit the spec or cannot be stored."""
-    require_fitting(record, spec)
+    require_fitting(record, spec, fields=() if is_fitting else spec.fields.values())
     for field in spec.fields.values():
         if field.required and field.is_of(record.kind) and record.get(field.name) is None:
             raise InputError(f"'{field.name}' is missing; every {record.kind} needs one")
 
 
-def require_fitting(record: Record, spec: CatalogueSpec) -> None:
-    """Refuse a record whose values do not fit the spec or cannot be stored."""
+def require_fitting(record: Record, spec: CatalogueSpec, *, fields: Iterable[FieldSpec] | None = None) -> None:
+    """Refuse a record whose values do not fit the spec, or these fields of it, or cannot be stored."""
     if not record.id or len(record.id) > 512:
         raise InputError("the record's id is empty or longer than 512 characters; give it another")
     if record.kind not in spec.kinds:
         raise InputError(f"no kind '{record.kind}'; kinds: {', '.join(spec.kinds)}")
-    for field in spec.fields.values():
+    for field in spec.fields.values() if fields is None else fields:
         value = record.get(field.name)
         if value is not None and (problem := _problem(value, field)):
             raise InputError(f"'{field.name}' {problem}")
@@ -194,17 +202,18 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
     refused.
     """
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
-    readings = {one: [_reading_of(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
+    fields_of = {one: [_FieldCells(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 
     def read_row(row: Mapping[str, Any]) -> ReadRow:
         if all(map(is_nothing, row.values())):
             raise InputError("empty row: no column has a value; a record needs one")
         of_kind = kind or read_kind(row, spec)
-        fields, unread = _read_fields(row, readings[of_kind])
+        fields, unread = _read_fields(row, fields_of[of_kind])
         if not spec.group_path:  # another row of the group may have the values
             _require_value(fields)
             _require_readable(unread, spec)
-        return ReadRow((Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),), tuple(unread))
+        records = (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
+        return FittingRow(records, tuple(unread))
 
     def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         return read_row(row).records
@@ -212,43 +221,46 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
     return RowMapping(records_of=records_of, read_row=read_row, is_by_spec=True, kind=kind)
 
 
-class _FieldReading(NamedTuple):
-    """How a field is read: what is the same for all rows is looked up once."""
+class _FieldCells(dict[str, Value]):
+    """The values of a field by the text of its cell, as far as they are kept: the cells of a column repeat."""
 
-    field: FieldSpec
-    column: str | None
-    """The column that has the value, if the row has one of that name; None where several columns make it."""
-    read: Callable[[Any, FieldSpec], Value]
-    is_bounded: bool
-    """Whether not every value of the field's type fits it."""
+    def __init__(self, field: FieldSpec) -> None:
+        self.field = field
+        self.column = None if field.template or field.marked else field.source_path
+        """The column that has the value, if the row has one of that name; None where several columns make it."""
+        self._read = READERS[field.type]
+        self._is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
+        """Whether not every value of the field's type fits it."""
+
+    def __missing__(self, cell: str) -> Value:
+        value = self.read(cell)
+        if len(cell) <= LONGEST_KEPT and len(self) < CELLS_KEPT:
+            self[cell] = value
+        return value
+
+    def read(self, cell: Any) -> Value:
+        """Return the value of a cell; None where it has none. One that does not fit the field is an InputError."""
+        value = None if is_nothing(cell) else self._read(cell, self.field)
+        if self._is_bounded and value is not None and (problem := _problem(value, self.field)):
+            raise InputError(f"'{self.field.name}' {problem}")
+        return value
 
 
-def _reading_of(field: FieldSpec) -> _FieldReading:
-    is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
-    column = None if field.template or field.marked else field.source_path
-    return _FieldReading(field, column, READERS[field.type], is_bounded)
-
-
-def _read_fields(
-    row: Mapping[str, Any], readings: Sequence[_FieldReading]
-) -> tuple[dict[str, Value], list[UnreadCell]]:
+def _read_fields(row: Mapping[str, Any], fields: Sequence[_FieldCells]) -> tuple[dict[str, Value], list[UnreadCell]]:
     """Return the values of a row's fields, and the cells that do not fit their field."""
     values: dict[str, Value] = {}
     unread = []
-    for field, column, read, is_bounded in readings:
-        cell = row[column] if column is not None and column in row else _cell(row, field)
-        if is_nothing(cell):
-            continue
+    for cells in fields:
+        column = cells.column
+        cell = row[column] if column is not None and column in row else _cell(row, cells.field)
         try:
-            value = read(cell, field)
-            if is_bounded and value is not None and (problem := _problem(value, field)):
-                raise InputError(f"'{field.name}' {problem}")
+            value = cells[cell] if type(cell) is str else cells.read(cell)
         except InputError as error:
-            unread.append(UnreadCell(field.name, error.message))
+            unread.append(UnreadCell(cells.field.name, error.message))
             continue
         if value is not None:
-            values[field.name] = value
-    return values, _lost(unread, values, [field for field, *_ in readings]) if unread else unread
+            values[cells.field.name] = value
+    return values, _lost(unread, values, [cells.field for cells in fields]) if unread else unread
 
 
 def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]) -> list[UnreadCell]:

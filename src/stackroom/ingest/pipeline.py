@@ -18,7 +18,15 @@ from stackroom.ingest.edits.hand_edits import HandEdits
 from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
-from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, digest_of_reading, digest_of_values, require_valid
+from stackroom.ingest.mapping import (
+    FittingRow,
+    ReadRow,
+    RowMapping,
+    UnreadCell,
+    digest_of_reading,
+    digest_of_values,
+    require_valid,
+)
 from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
@@ -32,7 +40,7 @@ from stackroom.sources.port import (
 )
 
 BATCH_RECORDS = 256
-WHOLE_BATCH_RECORDS = 2_048
+WHOLE_BATCH_RECORDS = 1_024
 """How many records are written at once, from a provider and from a file, which is read again in little time."""
 ONE_STEP_RECORDS = 100_000
 """How many records are written at once from a source whose changes belong together."""
@@ -462,7 +470,7 @@ class _Run:
         read = self._read(row)
         records = list(read.records)
         for record in records:
-            require_valid(record, self._target.spec)
+            require_valid(record, self._target.spec, is_fitting=isinstance(read, FittingRow))
         for cell in read.unread:
             self._report.leave_out(row.place, cell)
         if row.vector is not None and len(records) == 1:

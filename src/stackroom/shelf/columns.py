@@ -134,24 +134,26 @@ class TermColumnBuilder:
     """Builds a term column from rows that are added in row order."""
 
     def __init__(self) -> None:
-        self._rows: dict[Entry, array[int]] = {}
+        self._numbers: dict[Entry, int] = {}
+        self._entries = array("i")
+        self._rows = array("i")
         self._size = 0
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add the distinct values of the next row."""
         for entry in entries:
-            rows = self._rows.get(entry)
-            if rows is None:
-                rows = self._rows[entry] = array("i")
-            rows.append(self._size)
+            self._entries.append(self._numbers.setdefault(entry, len(self._numbers)))
+            self._rows.append(self._size)
         self._size += 1
 
     def build(self) -> TermColumn:
         """Return the column of the rows added so far."""
-        entries = sorted(self._rows)
-        postings = [np.frombuffer(self._rows[entry], dtype=np.int32) for entry in entries]
+        entries = sorted(self._numbers)
+        places = np.empty(len(entries), dtype=np.int32)
+        places[[self._numbers[entry] for entry in entries]] = np.arange(len(entries))
+        numbers = places[np.frombuffer(self._entries, dtype=np.int32)]
         return TermColumn(
             entries=entries,
-            ends=np.cumsum([len(rows) for rows in postings], dtype=np.int64),
-            rows=np.concatenate(postings) if postings else np.empty(0, np.int32),
+            ends=np.cumsum(np.bincount(numbers, minlength=len(entries)), dtype=np.int64),
+            rows=np.frombuffer(self._rows, dtype=np.int32)[np.argsort(numbers, kind="stable")],
         )

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from itertools import chain
 
 from stackroom.catalogue.known import known_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
@@ -28,6 +27,9 @@ Entry = tuple[str, str, str]
 """A value of a term column: its folded term, its category, and the value as written."""
 
 
+TERMS_KEPT = 10_000
+
+
 def term_of(value: str) -> str:
     """Return the folded form in which values are compared."""
     return fold(value).strip()
@@ -40,25 +42,31 @@ def asked_term(field: str, value: str) -> str:
 
 def entries_of(record: Record, field: str) -> list[Entry]:
     """Return the distinct values of a term field."""
-    if field == KIND_FIELD:
-        return [_entry(record.kind)]
     if field == AUDIENCE_FIELD:
         return [(audience, "", audience) for audience in (record.audiences or (PUBLIC,))]
-    value = record.get(field)
+    value = record.kind if field == KIND_FIELD else record.fields.get(field)
     if value is None:
         return []
     if isinstance(value, str):
-        entry = _entry(value)
-        return [entry] if entry[0] else []
+        return [(term, "", value)] if (term := _TERMS[value]) else []
     if isinstance(value, tuple) and value and isinstance(value[0], Tag):
-        found = [(term_of(tag.value), tag.category, tag.value) for tag in value]
+        found = [(term, category, text) for category, text in value if (term := _TERMS[text])]
     else:
-        found = [_entry(text) for text in texts_of(value)]
-    return list(dict.fromkeys(entry for entry in found if entry[0]))
+        found = [(term, "", text) for text in texts_of(value) if (term := _TERMS[text])]
+    return list(dict.fromkeys(found)) if len(found) > 1 else found
 
 
-def _entry(text: str) -> Entry:
-    return term_of(text), "", text
+class _Terms(dict[str, str]):
+    """The terms of values seen so far, since the values of a column repeat; none is added when it is full."""
+
+    def __missing__(self, value: str) -> str:
+        term = term_of(value)
+        if len(self) < TERMS_KEPT:
+            self[value] = term
+        return term
+
+
+_TERMS = _Terms()
 
 
 def number_of(record: Record, field: FieldSpec) -> float:
@@ -74,8 +82,8 @@ def number_of(record: Record, field: FieldSpec) -> float:
 
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     """Return the tokens of these fields' texts."""
-    texts = chain.from_iterable(texts_of(record.get(field.name)) for field in fields)
-    return list(chain.from_iterable(map(index_tokens, texts)))
+    values = [record.get(field.name) for field in fields]
+    return index_tokens(" ".join([text for value in values for text in texts_of(value)]))
 
 
 def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
@@ -113,6 +121,24 @@ def number_fields(spec: CatalogueSpec) -> list[str]:
 def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
     """Return a record's number in a number column."""
     return known_of(spec, record) if name == KNOWN_FIELD else number_of(record, spec.fields[name])
+
+
+class ColumnValues:
+    """Reads the values of a record for every column; those of the last record are kept for whoever asks next."""
+
+    def __init__(self, spec: CatalogueSpec) -> None:
+        self._spec = spec
+        self._terms, self._numbers = term_fields(spec), number_fields(spec)
+        self._last: Record | None = None
+        self._values: tuple[list[list[Entry]], list[float]] = ([], [])
+
+    def of(self, record: Record) -> tuple[list[list[Entry]], list[float]]:
+        """Return the values of each term field, and the number of each number field."""
+        if record is not self._last:
+            terms = [entries_of(record, name) for name in self._terms]
+            self._values = terms, [column_number(record, name, self._spec) for name in self._numbers]
+            self._last = record
+        return self._values
 
 
 def require_countable(field: str, spec: CatalogueSpec) -> None:

@@ -91,6 +91,8 @@ def name_spellings(name: str) -> tuple[str, ...]:
     """
     folded = fold(name)
     plain = fold_name(folded)
+    if plain == folded and plain.isascii():
+        return (plain,)
     if not plain:
         return tuple(filter(None, ["".join(folded.split())]))
     others = (

@@ -1,8 +1,8 @@
-"""Building the first text index of a shelf in a process of its own, while its records are still being written.
+"""Building the first indexes of a shelf in a process of its own, while its records are still being written.
 
-Reading and mapping rows takes one core, and indexing their text another. The process is told after each transaction
-that there are more records, and in the end that these are all; then it writes the index and ends. Where it fails, the
-shelf builds the index itself; where the process that writes is killed, it ends without having written any.
+Reading and mapping rows takes one core, and indexing them another. The process is told after each transaction
+that there are more records, and in the end that these are all; then it writes the indexes and ends. Where it fails, the
+shelf builds them itself; where the process that writes is killed, it ends without having written any.
 """
 
 import os
@@ -15,7 +15,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import UnavailableError
 
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
-WORTHWHILE_RECORDS = 4_000
+WORTHWHILE_RECORDS = 1_024
 """With fewer records so far, there may not be enough to come for a process to be worth its start."""
 MORE, ALL, DONE = b"more\n", b"all\n", b"done\n"
 FINISH_S = 600.0
@@ -27,7 +27,7 @@ def is_worthwhile(records: int) -> bool:
 
 
 def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
-    """Start a process that indexes the text of the records in a folder; None where none can be started."""
+    """Start a process that indexes the records in a folder; None where none can be started."""
     try:
         return IndexProcess(folder, spec)
     except OSError:
@@ -35,7 +35,7 @@ def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
 
 
 class IndexProcess:
-    """The process that builds a text index; whoever starts it holds the write lock until it has ended."""
+    """The process that builds the indexes; whoever starts it holds the write lock until it has ended."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         name = f"the process that indexes {folder}"
@@ -51,7 +51,7 @@ class IndexProcess:
         self._send(ALL)
 
     def finish(self) -> bool:
-        """Wait for the process, which knows that all records are stored; return whether it has built the index."""
+        """Wait for the process, which knows that all records are stored; return whether it has built them."""
         try:
             answer, _ = self._process.finish(longest_s=FINISH_S)
         except (UnavailableError, ValueError, OSError):

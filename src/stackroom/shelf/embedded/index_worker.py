@@ -1,4 +1,4 @@
-"""The process that builds the first text index of a shelf: see `index_process`."""
+"""The process that builds the first indexes of a shelf: see `index_process`."""
 
 import pickle
 import sys
@@ -13,10 +13,10 @@ from stackroom.shelf.embedded.store import Store
 
 
 def main() -> None:
-    """Build the text index of the shelf that standard input names, from the records that are announced there."""
+    """Build the indexes of the shelf that standard input names, from the records that are announced there."""
     folder, spec = pickle.load(sys.stdin.buffer)
     with closing(EmbeddedShelf(folder, spec)) as shelf:
-        shelf.open_text().build(_iter_rows(shelf.store, sys.stdin.buffer), change_no=shelf.store.change_no)
+        shelf.index.build_first(_iter_rows(shelf.store, sys.stdin.buffer))
     sys.stdout.buffer.write(DONE)
 
 

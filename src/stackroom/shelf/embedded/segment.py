@@ -8,7 +8,7 @@ import errno
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record, RecordId
@@ -25,7 +25,7 @@ from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
 from stackroom.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
 from stackroom.shelf.embedded.sketches import Sketches
 from stackroom.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
-from stackroom.shelf.terms import Entry, column_number, entries_of, number_fields, number_of, term_fields
+from stackroom.shelf.terms import ColumnValues, number_fields, term_fields
 from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -75,22 +75,6 @@ class SegmentRow:
     vector: Vector | None
     awaits_vector: bool = False
     """Whether its text has no vector yet."""
-    _entries: dict[str, list[Entry]] = field(default_factory=dict)
-    _numbers: dict[str, float] = field(default_factory=dict)
-
-    def entries_of(self, name: str) -> list[Entry]:
-        """Return the distinct values of a term field; the text index and the columns ask for the same."""
-        found = self._entries.get(name)
-        if found is None:
-            found = self._entries[name] = entries_of(self.record, name)
-        return found
-
-    def number_of(self, field: FieldSpec) -> float:
-        """Return the value of a number field, NaN for a missing one; asked for by both as well."""
-        found = self._numbers.get(field.name)
-        if found is None:
-            found = self._numbers[field.name] = number_of(self.record, field)
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +138,16 @@ def build_segment(
 class SegmentBuilder:
     """Collects rows in flat buffers: a million records as objects would fill the memory."""
 
-    def __init__(self, spec: CatalogueSpec, model: ModelId | None, mean: Vector | None = None) -> None:
+    def __init__(
+        self,
+        spec: CatalogueSpec,
+        model: ModelId | None,
+        mean: Vector | None = None,
+        *,
+        values: ColumnValues | None = None,
+    ) -> None:
         self._spec = spec
+        self._values = values or ColumnValues(spec)
         self._dimension = model.dimension if model else 0
         self._is_centred = model is not None and model.is_centred
         self._mean = mean
@@ -177,11 +169,11 @@ class SegmentBuilder:
         self._titles.add(self._spec.names_of(row.record))
         self._add_vector(row.vector)
         self._awaiting.append(row.awaits_vector)
-        for name, column in self._terms.items():
-            column.add(row.entries_of(name))
-        for name, values in self._numbers.items():
-            declared = self._spec.fields.get(name)
-            values.append(column_number(row.record, name, self._spec) if declared is None else row.number_of(declared))
+        entries, numbers = self._values.of(row.record)
+        for term_column, some in zip(self._terms.values(), entries, strict=True):
+            term_column.add(some)
+        for number_column, number in zip(self._numbers.values(), numbers, strict=True):
+            number_column.append(number)
 
     def added(self, row: SegmentRow) -> SegmentRow:
         """Add the next row, and return it."""

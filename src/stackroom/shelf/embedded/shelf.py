@@ -83,7 +83,7 @@ class EmbeddedShelf(StoreWriter):
             CatalogueLock(folder, spec.name),
             CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
         )
-        self._index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
+        self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
         self._is_withholding = False
@@ -137,7 +137,7 @@ class EmbeddedShelf(StoreWriter):
 
     def _forget(self) -> None:
         self._view = None
-        self._index.forget()
+        self.index.forget()
 
     def writer(self) -> "EmbeddedShelf":
         """Return the writing side: the shelf itself."""
@@ -146,7 +146,7 @@ class EmbeddedShelf(StoreWriter):
     def reader(self) -> EmbeddedView:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
-            if self._view is None or self._view.state != self.store.state() or self._index.has_failed():
+            if self._view is None or self._view.state != self.store.state() or self.index.has_failed():
                 self._view = self._refreshed_or_stale()
             if self._view is not None:
                 return self._view
@@ -189,34 +189,34 @@ class EmbeddedShelf(StoreWriter):
         """Update every index to the store; build a new base segment if the tail has grown."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
             self._end_indexing()
-            self._rebuilding_if_damaged(self._index.catch_up)
+            self._rebuilding_if_damaged(self.index.catch_up)
 
     def publish_vectors(self) -> None:
         """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
-        if self._index.bases.name() is None or self.store.model() is None:
+        if self.index.bases.name() is None or self.store.model() is None:
             self.publish()
             return
-        if any(publish_late(self.store, self._index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
+        if any(publish_late(self.store, self.index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
             return
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            publish_late(self.store, self._index.bases, self._swap_in)
+            publish_late(self.store, self.index.bases, self._swap_in)
 
     def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
         """Replace the base, unless another process has done so since; tell whether it was replaced."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            if self._index.bases.name() != former:
+            if self.index.bases.name() != former:
                 return False
-            self._index.bases.swap_in(fresh, name)
+            self.index.bases.swap_in(fresh, name)
             return True
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
         """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
         try:
-            if self._index.has_failed():
-                self._index.require_sound()
+            if self.index.has_failed():
+                self.index.require_sound()
             return step()
         except DamagedIndexError:
-            self._index.forget()
+            self.index.forget()
             self._require_own_spec()
         with self._lock.held(READER_WAIT_S):
             try:
@@ -229,9 +229,9 @@ class EmbeddedShelf(StoreWriter):
         """Move the damaged index aside, so that the next step builds another. The lock is held."""
         logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, reason)
         self.rebuilt = reason
-        self._index.forget()
-        if self._index.folder.exists():
-            quarantine(self.folder, self._index.folder)
+        self.index.forget()
+        if self.index.folder.exists():
+            quarantine(self.folder, self.index.folder)
         self.store.renumber_vectors()  # so that every process opens the new one
 
     def _refreshed_or_stale(self) -> EmbeddedView | None:
@@ -250,18 +250,18 @@ class EmbeddedShelf(StoreWriter):
     def _unwritable_view(self) -> EmbeddedView:
         """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere where it must be."""
         try:
-            view = self._index.find_view()
+            view = self.index.find_view()
         except DamagedIndexError as error:
             logger.warning("the index of catalogue '%s' is not used: %s", self.spec.name, error.message)
             view = None
         if view is None:
-            self._index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
+            self.index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
             view = self._caught_up()
         return view
 
     def _require_own_spec(self) -> None:
         """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
-        if self._view is not None and not self._index.bases.name() and any(self._index.folder.parent.glob("*/text")):
+        if self._view is not None and not self.index.bases.name() and any(self.index.folder.parent.glob("*/text")):
             raise BusyError(f"catalogue '{self.spec.name}' was just built by another spec; ask again")
 
     def _refreshed(self) -> EmbeddedView | None:
@@ -270,7 +270,7 @@ class EmbeddedShelf(StoreWriter):
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
         if self._view is None:
             self._publish_left_vectors()
-        view = self._index.find_view()
+        view = self.index.find_view()
         if view is not None:
             return view
         if time.monotonic() < self._unwritable_until:
@@ -288,7 +288,7 @@ class EmbeddedShelf(StoreWriter):
         """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
         known = self._view
         is_reached = known is not None and known.change_no == self.open_text().change_no()
-        view = (None if is_reached else self._index.find_view(may_be_behind=True)) or known
+        view = (None if is_reached else self.index.find_view(may_be_behind=True)) or known
         return None if view is None else dataclasses.replace(view, stale=reason)
 
     def _publish_left_vectors(self) -> None:
@@ -319,15 +319,15 @@ class EmbeddedShelf(StoreWriter):
 
     def _caught_up(self) -> EmbeddedView:
         """Update every index and return a current snapshot. The lock is held."""
-        self._index.catch_up()
-        view = self._index.find_view()
+        self.index.catch_up()
+        view = self.index.find_view()
         if view is None:
             raise DamagedIndexError(f"the index of '{self.folder.name}' is ahead of the store")
         return view
 
     def _index_meanwhile(self, records: int) -> None:
         """Index the text of many new records while more are written. The lock is held until they are published."""
-        if not self._exclusive or self._index.bases.name() is not None:
+        if not self._exclusive or self.index.bases.name() is not None:
             return
         if self._indexing is None and is_worthwhile(records) and not self.open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
@@ -335,7 +335,7 @@ class EmbeddedShelf(StoreWriter):
             self._indexing.note_written()
 
     def _end_indexing(self) -> None:
-        """Build the base while the process that indexes text finishes, unless stored records were changed since."""
+        """Let the process that indexes the records finish, unless stored ones were changed since."""
         indexing, self._indexing = self._indexing, None
         if indexing is None:
             return
@@ -343,13 +343,12 @@ class EmbeddedShelf(StoreWriter):
             if self.store.change_no() != self.store.count():
                 return
             indexing.note_all()
-            self._index.renew_base()
             if not indexing.finish():
-                logger.warning("the text index of catalogue '%s' is built again: its process failed", self.spec.name)
+                logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
 
     def open_text(self) -> TextIndex:
         """Return the text index, opened once."""
-        return self._index.open_text()
+        return self.index.open_text()
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
@@ -369,12 +368,12 @@ class EmbeddedShelf(StoreWriter):
     def _check_files(self, checkpoint: Checkpoint, *, wait_s: float) -> None:
         """Raise DamagedIndexError where a file of the index does not have its checksum."""
         try:
-            self._index.require_sound(pace=checkpoint)
+            self.index.require_sound(pace=checkpoint)
         except DamagedIndexError:
             if self.store.is_read_only:
                 raise
             with suppress(BusyError), self._lock.held(wait_s):
-                self._index.require_sound()  # another process may have been replacing it
+                self.index.require_sound()  # another process may have been replacing it
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
         """Replace what is damaged and can be derived, add the checksums that are missing, and return what was done."""
@@ -387,7 +386,7 @@ class EmbeddedShelf(StoreWriter):
             self._rebuild_damaged(error.message)
             done.append(f"the index was rebuilt from the records: {error.message}")
         with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
-            self._index.add_missing_sums()
+            self.index.add_missing_sums()
         try:
             self.reader()  # rebuilds an index that cannot be opened
         except StorageError:

@@ -9,7 +9,7 @@ Whoever updates or replaces them holds the lock of the catalogue.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stackroom.catalogue.spec import CatalogueSpec
@@ -104,7 +104,7 @@ class ShelfIndex:
         """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
         try:
             if self.bases.name() is None and not self.open_text().change_no() and self.store.change_no():
-                self._build_first(self.store.iter_rows())
+                self.build_first(self.store.iter_rows())
             else:
                 self._catch_up_text()
                 self.renew_base()
@@ -126,12 +126,19 @@ class ShelfIndex:
         self.bases.swap(segment)
         self.store.note_indexed(vector_no)
 
-    def _build_first(self, rows: Iterable[SegmentRow]) -> None:
+    def build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
-        builder = SegmentBuilder(self.spec, self.store.model())
-        self.open_text().build(map(builder.added, rows), change_no=self.store.change_no)
-        vector_no = self.store.counter(STORED_VECTORS)
-        self.bases.swap(builder.build(self.store.change_no(), vector_no))
+        builder = SegmentBuilder(self.spec, self.store.model(), values=self.open_text().values)
+        vector_no, built = 0, []
+
+        def added() -> Iterator[SegmentRow]:
+            nonlocal vector_no
+            yield from map(builder.added, rows)
+            vector_no = self.store.counter(STORED_VECTORS)
+            built.append(builder.build(self.store.change_no(), vector_no))  # while tantivy is indexing the last rows
+
+        self.open_text().build(added(), change_no=self.store.change_no)
+        self.bases.swap(*built)
         self.store.note_indexed(vector_no)
 
     def _catch_up_text(self) -> None:

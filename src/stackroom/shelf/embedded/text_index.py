@@ -24,7 +24,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
-from stackroom.shelf.terms import asked_term, term_fields, text_tokens
+from stackroom.shelf.terms import ColumnValues, asked_term, term_fields, text_tokens
 from stackroom.text.analyser import TextQuery
 
 ALL = "all"
@@ -59,9 +59,10 @@ class TextIndex:
         self.folder = folder
         self.has_failed = False
         """Whether a search has failed by something that only damage explains."""
-        self._term_fields = [(name, _filter_name(name)) for name in term_fields(spec)]
-        numeric = [field for field in spec.column_fields if field.is_numeric]
-        self._number_fields = [(field, _filter_name(field.name)) for field in numeric]
+        self._boosted_fields = (*spec.boosted_fields, *spec.fields_searched_as_names)
+        self.values = ColumnValues(spec)
+        self._term_filters = list(map(_filter_name, term_fields(spec)))
+        self._number_filters = [_filter_name(field.name) for field in spec.column_fields if field.is_numeric]
         self.files = TextFiles(folder)
         with self._failing_as(DamagedIndexError, "opened"):
             self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
@@ -281,17 +282,14 @@ class TextIndex:
     def _document(self, row: SegmentRow) -> tantivy.Document:
         document, record = tantivy.Document(), row.record
         document.add_unsigned(KEY, int(row.key))
-        texts = {field.name: " ".join(text_tokens(record, (field,))) for field in self.spec.searched_fields}
-        document.add_text(ALL, " ".join(texts.values()))
-        for field in self.spec.boosted_fields:
-            document.add_text(_boost_name(field.name), texts[field.name])
-        for field in self.spec.fields_searched_as_names:
+        document.add_text(ALL, " ".join(text_tokens(record, self.spec.searched_fields)))
+        for field in self._boosted_fields:
             document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
-        for name, filter_name in self._term_fields:
-            for term in dict.fromkeys([entry[0] for entry in row.entries_of(name)]):
+        entries, numbers = self.values.of(record)
+        for filter_name, some in zip(self._term_filters, entries, strict=True):
+            for term in dict.fromkeys([entry[0] for entry in some]):
                 document.add_text(filter_name, term)
-        for field, filter_name in self._number_fields:
-            number = row.number_of(field)
+        for filter_name, number in zip(self._number_filters, numbers, strict=False):  # which have one more: how known
             if not math.isnan(number):
                 document.add_float(filter_name, number)
         return document

@@ -28,6 +28,7 @@ TIME = re.compile(
     r"\s*(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}:?(?:\d{2})?)?(?:\s*\([^)]{1,30}\))?$"
 )
 """The time of day after a date."""
+ISO_DAY = re.compile(r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])", re.ASCII)  # as most dates of tables are
 YEAR_FIRST = re.compile(r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2}))?)?", re.ASCII)
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})", re.ASCII)
 MONTH_AND_YEAR = re.compile(r"(\d{1,2})[-/.](\d{4})", re.ASCII)
@@ -47,6 +48,8 @@ Precision = Literal["day", "month", "year"]
 
 def find_date(text: str, *, month_first: bool = False) -> str | None:
     """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the month comes first."""
+    if ISO_DAY.fullmatch(text):
+        return text
     if len(text) > LONGEST or not DIGIT.search(text):
         return None
     return _found_date(text, month_first)
