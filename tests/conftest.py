@@ -47,6 +47,7 @@ gc.set_threshold(100_000, 10, 20)
 """Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=500)
 
 
 def pytest_configure(config: pytest.Config) -> None:

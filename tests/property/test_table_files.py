@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackroom.sources.location import ReadOptions
+from stackroom.sources.missing import MISSING
 from stackroom.sources.opener import open_source
 from stackroom.zstd import zstd
 from support.spreadsheets import write_ods, write_xlsx
@@ -28,8 +29,8 @@ PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress, ".bz2": bz2.c
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=3, max_size=6, unique=True)
 """Names of columns."""
 LETTERS = st.characters(categories=("L", "N", "P", "S", "Zs"), exclude_characters="_#=")
-WORDS = st.text(LETTERS, min_size=1, max_size=20).map(str.strip).filter(bool)
-LINES = st.text(st.one_of(LETTERS, st.just("\n")), max_size=30).map(str.strip)
+WORDS = st.text(LETTERS, min_size=1, max_size=20).map(str.strip).filter(lambda one: one and one not in MISSING)
+LINES = st.text(st.one_of(LETTERS, st.just("\n")), max_size=30).map(str.strip).filter(lambda one: one not in MISSING)
 NUMBERS = st.one_of(
     st.integers(-(10**14), 10**14),
     st.floats(-1e9, 1e9, allow_nan=False).map(lambda one: round(one, 3)),
@@ -83,6 +84,36 @@ def test_csv_is_read_back_as_it_was_written(
     path.write_bytes(PACKERS[packing](file.getvalue().encode(encoding)))
     assert read(path) == table
     assert open_source(str(path)).notes == ()
+
+
+RAGGED = st.lists(st.lists(st.one_of(LINES, st.sampled_from(["NA", "-", "None"])), min_size=1, max_size=6), max_size=12)
+
+
+@settings(deadline=None, max_examples=4 * settings.default.max_examples)
+@given(rows=RAGGED, delimiter=st.sampled_from(",;"), encoding=st.sampled_from(["utf-8", "utf-16", "gb18030"]))
+def test_no_row_and_no_letter_of_a_ragged_table_is_lost_unsaid(
+    folder: Path, rows: list[list[str]], delimiter: str, encoding: str
+) -> None:
+    file = io.StringIO(newline="")
+    names = ["Aa", "Bb", "Cc", "Dd"]
+    csv.writer(file, delimiter=delimiter).writerows([names, ["x"] * 4, *rows, ["y"] * 4])
+    path = folder / "ragged.csv"
+    path.write_bytes(file.getvalue().encode(encoding))
+    source = open_source(str(path), options=ReadOptions(skip=0, header_rows=1, encoding=encoding))
+    read_rows = list(source.iter_rows())
+    expected = [row for row in csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=delimiter) if any(row)]
+    assert len(read_rows) == len(expected) - 1
+    emptied = 0
+    for found, cells in zip(read_rows, expected[1:], strict=True):
+        if found.problem:
+            assert any(cells[4:])
+            continue
+        assert len(cells) >= 4 or "completed with empty ones" in " ".join(source.notes)
+        for value, cell in zip(found.values.values(), cells, strict=False):
+            assert value == cell or (value is None and cell.lower() in MISSING)
+            emptied += value is None
+    assert emptied == sum(change.count for change in source.changes)
+    assert source.measure_losses().unread == sum(bool(row.problem) for row in read_rows)
 
 
 @given(table=tables(LINES), titles=st.lists(WORDS, min_size=1, max_size=4), notes=st.lists(WORDS, max_size=3))

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 
 from stackroom.errors import InputError
@@ -26,6 +26,7 @@ from stackroom.sources.grid_layout import (
     shown,
     usual_width,
 )
+from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_encoding import require_encoding
 from stackroom.sources.text_lines import iter_lines
@@ -63,12 +64,6 @@ def read_head(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> Csv
         found, evenness_below = _most_even(below, usual)
         chosen = found if evenness_below[0] >= LEAST_EVEN_BELOW else chosen
     return CsvHead(delimiter=chosen, rows=rows.get(chosen) or _rows(lines, chosen))
-
-
-def are_cut(rows: Rows, width: int) -> bool:
-    """Return whether line breaks have cut rows in two: short rows come in pairs alone, which make up a row each."""
-    runs = [[len(row) for row in run] for is_short, run in groupby(rows, lambda row: len(row) < width) if is_short]
-    return bool(runs) and all(len(run) == 2 and sum(run) == width + 1 for run in runs)
 
 
 def _most_even(rows: dict[str, Rows], usual: str) -> tuple[str, tuple[float, int]]:
@@ -136,18 +131,18 @@ class CsvRows(FileRows):
             self._skip_titles(cells, layout)
             names = self._read_names(cells, layout, head)
             cells.width = len(names)
-            cut = are_cut(head.rows[layout.titles + layout.header_rows :], len(names))
-            yield from self._iter_below(cells, names, completes_rows=not cut)
+            missing = MissingCells(head.rows[layout.titles + layout.header_rows :], self._notes)
+            yield from map(missing.emptied, self._iter_below(cells, names))
 
     @property
     def _encoding(self) -> str:
         return require_encoding(self._options.encoding) if self._options.encoding else ""
 
-    def _iter_below(self, cells: "_Cells", names: list[str], *, completes_rows: bool) -> Iterator[SourceRow]:
+    def _iter_below(self, cells: "_Cells", names: list[str]) -> Iterator[SourceRow]:
         row, good = None, 0
         footnotes = Footnotes(len(names))
         for number, values in footnotes.without(cells):
-            if completes_rows and values is not None and len(values) < len(names):
+            if values is not None and len(values) < len(names):
                 self._notes.count("short", f"line {number}", _say_short)
                 values.extend([""] * (len(names) - len(values)))
             row = _row(number, values, names)

@@ -2,18 +2,18 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import ClassVar
 
 from stackroom.errors import InputError
 from stackroom.sources.compressed import require_file, without_compression
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
-from stackroom.sources.port import Losses, RowSource, SourceRow
+from stackroom.sources.port import CellChange, Losses, RowSource, SourceRow
 
 
 @dataclass(slots=True)
@@ -31,18 +31,22 @@ class ReadingNotes:
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
         self._tallies: dict[str, _Tally] = {}
+        self.changes: dict[tuple[str, str], CellChange] = {}
+        """The cells that were read as other than they are written, by the kind of the change and by column."""
         self.lost_lines = 0
         """The number of lines with letters that cannot be decoded."""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The notes, in the order in which they were first needed."""
-        return (*self._said, *(tally.say(tally.count, tally.first) for tally in self._tallies.values()))
+        tallies = (tally.say(tally.count, tally.first) for tally in self._tallies.values())
+        return (*self._said, *tallies, *describe_changes(self.changes.values()))
 
     def clear(self) -> None:
         """Forget all notes."""
         self._said.clear()
         self._tallies.clear()
+        self.changes.clear()
         self.lost_lines = 0
 
     def add(self, text: str) -> None:
@@ -53,6 +57,10 @@ class ReadingNotes:
         """Count a decision that may be made for many rows; `say` makes the note of the number and the first place."""
         self._tallies.setdefault(key, _Tally(say=say, first=place)).count += 1
 
+    def change(self, kind: str, column: str, example: str) -> None:
+        """Count a cell that is read as other than it is written; the example of the first is kept."""
+        self.changes.setdefault((kind, column), CellChange(kind=kind, column=column, example=example)).count += 1
+
     def lose(self, place: str) -> None:
         """Count a line with letters that cannot be decoded."""
         self.lost_lines += 1
@@ -61,6 +69,18 @@ class ReadingNotes:
 
 def _say_lost(count: int, first: str) -> str:
     return f"{count:,} line{'s have' if count > 1 else ' has'} letters that cannot be decoded (first: {first})"
+
+
+SHOWN_COLUMNS = 5
+
+
+def describe_changes(changes: Iterable[CellChange]) -> Iterator[str]:
+    """Yield a sentence for each kind of change: the columns with the number of cells, the most frequent first."""
+    for kind, some in groupby(sorted(changes, key=lambda one: (one.kind, -one.count)), key=lambda one: one.kind):
+        columns = list(some)
+        shown = ", ".join(f"{one.column} {one.count:,} ({one.example})" for one in columns[:SHOWN_COLUMNS])
+        more = f" and {len(columns) - SHOWN_COLUMNS} more columns" if len(columns) > SHOWN_COLUMNS else ""
+        yield f"cells read as {kind}: {shown}{more}"
 
 
 PANIC = "PanicException"
@@ -119,6 +139,11 @@ class FileRows(RowSource):
     def notes(self) -> tuple[str, ...]:
         """The decisions made in reading."""
         return (*self._notes.texts, *self.join_notes)
+
+    @property
+    def changes(self) -> tuple[CellChange, ...]:
+        """The cells that were read as other than they are written."""
+        return tuple(self._notes.changes.values())
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ DEEPEST = 8
 FEWEST_KEYED = 2
 LEAST_ALIKE = 0.5
 """The share of its keys that each of several objects must have in common with the first for them to be records."""
+MANY_TIMES = 3
+"""Objects of any keys are records, too, where there are so many times as many of them as of different keys."""
 SAMPLE = 50
 FEATURE = "Feature"
 """The type of a record of GeoJSON."""
@@ -108,10 +111,10 @@ def _keyed(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     if _are_columns(value):
         places = next(iter(value.values()))
         return [{name: column.get(place) for name, column in value.items()} for place in places]
-    expected = set(next(iter(value.values())))
-    sample = list(value.values())[:SAMPLE]
-    is_alike = all(len(expected & set(one)) >= LEAST_ALIKE * len(expected | set(one)) for one in sample)
-    if not expected or not is_alike:
+    sample = [set(record) for record in islice(value.values(), SAMPLE)]
+    first, known = sample[0], set().union(*sample)
+    is_alike = bool(first) and all(len(first & one) >= LEAST_ALIKE * len(first | one) for one in sample)
+    if not is_alike and not 0 < MANY_TIMES * len(known) <= len(sample):
         return None
     return [{**({} if KEY_COLUMN in one else {KEY_COLUMN: key}), **one} for key, one in value.items()]
 

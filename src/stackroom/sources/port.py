@@ -72,6 +72,18 @@ class Losses:
         return "; ".join(filter(None, (unread, undecoded)))
 
 
+@dataclass(slots=True, kw_only=True)
+class CellChange:
+    """The cells of a column that are read as other than they are written."""
+
+    kind: str
+    """What they are read as: `missing`, `a number`."""
+    column: str
+    example: str
+    """The first of them, as it is written, and where."""
+    count: int = 0
+
+
 class RowSource(Protocol):
     """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.
 
@@ -101,6 +113,11 @@ class RowSource(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Decisions made in reading, such as which lines are a heading; they are known once rows have been read."""
+        return ()
+
+    @property
+    def changes(self) -> tuple[CellChange, ...]:
+        """The cells that are read as other than they are written, once rows have been read."""
         return ()
 
     def count_unread(self) -> Mapping[str, int]:

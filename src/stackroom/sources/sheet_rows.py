@@ -18,6 +18,7 @@ from stackroom.sources.compressed import most_unpacked, open_decompressed, requi
 from stackroom.sources.file_rows import FileRows, ReadingNotes, refusing
 from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
+from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
 
 SAMPLE_ROWS = 200
@@ -84,9 +85,10 @@ class SheetRows(FileRows):
             )
         used = _used_places(headers, body)
         names = column_names([[row[place] for place in used] for row in headers])
+        missing = MissingCells([[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]], self._notes)
         for number, row in body:
             cells = [row[place] for place in used]
-            yield SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True)))
+            yield missing.emptied(SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True))))
 
     def _read_rows(self) -> list[NumberedRow]:
         """Return the rows that are not empty, each with its number on the sheet."""

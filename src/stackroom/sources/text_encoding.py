@@ -3,39 +3,12 @@
 import codecs
 import re
 from collections import Counter
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.toml_text import load_packaged
 
-NAMES = {
-    "cp932": "Shift-JIS",
-    "euc_jp": "EUC-JP",
-    "gb18030": "GB18030",
-    "big5": "Big5",
-    "cp949": "EUC-KR",
-    "cp1252": "Windows-1252",
-    "cp1251": "Windows-1251",
-    "koi8_r": "KOI8-R",
-    "cp1250": "Windows-1250",
-    "iso8859_2": "ISO-8859-2",
-    "cp1253": "Windows-1253",
-    "cp1254": "Windows-1254",
-    "cp1255": "Windows-1255",
-    "cp1256": "Windows-1256",
-    "cp1257": "Windows-1257",
-    "cp874": "Windows-874",
-    "koi8_u": "KOI8-U",
-    "iso8859_5": "ISO-8859-5",
-    "iso8859_7": "ISO-8859-7",
-    "mac_roman": "MacRoman",
-    "cp866": "CP866",
-    "cp850": "CP850",
-    "mac_cyrillic": "MacCyrillic",
-}
-"""Codec → the name that people know, in the order in which they are preferred."""
 WESTERN = "cp1252"
 LEAST_SCORE = 0.25
 """The share of usual pairs below which a text is in no language that is known here."""
@@ -61,15 +34,21 @@ def require_encoding(name: str) -> str:
         b"".decode(name)  # a codec that makes no text is refused as well
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
-        known = [*NAMES.values(), "UTF-8", "UTF-16"]
+        known = [*encoding_names().values(), "UTF-8", "UTF-16"]
         hint = did_you_mean(name, known)
         raise InputError(f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}") from error
+
+
+@cache
+def encoding_names() -> dict[str, str]:
+    """Return the encodings that can be found, by codec and in order of preference, with the names that people know."""
+    return _tables()["encodings"]
 
 
 @lru_cache(maxsize=REMEMBERED)
 def find_encoding(sample: bytes) -> str | None:
     """Return the encoding in which bytes look most like a language; None where they look like none."""
-    scores = {name: _score(sample.decode(name, errors="replace")) for name in NAMES}
+    scores = {name: _score(sample.decode(name, errors="replace")) for name in encoding_names()}
     best = max(scores, key=lambda name: scores[name])
     if scores[best] >= LEAST_SCORE:
         return best
@@ -79,11 +58,15 @@ def find_encoding(sample: bytes) -> str | None:
 
 
 @cache
+def _tables() -> dict[str, dict[str, str]]:
+    return load_packaged("stackroom.sources", "letter_pairs.toml")
+
+
+@cache
 def _languages() -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Return the usual pairs of letters of each language, and the usual characters of those without spaces."""
-    table: Mapping[str, Mapping[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
-    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in table["pairs"].values()]
-    return pairs, [frozenset(text) for text in table["characters"].values()]
+    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in _tables()["pairs"].values()]
+    return pairs, [frozenset(text) for text in _tables()["characters"].values()]
 
 
 def _score(text: str) -> float:

@@ -12,7 +12,7 @@ from stackroom.errors import InputError
 from stackroom.sources.compressed import iter_short_lines, open_decompressed
 from stackroom.sources.file_rows import ReadingNotes
 from stackroom.sources.grid_layout import shown
-from stackroom.sources.text_encoding import NAMES, WESTERN, find_encoding
+from stackroom.sources.text_encoding import WESTERN, encoding_names, find_encoding
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -22,10 +22,8 @@ _BOMS = (
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _ISO_2022_JP = b"\x1b$"
 LOST = "\N{REPLACEMENT CHARACTER}"
-LOST_LETTER = re.compile(LOST)
-ABOVE_ASCII = re.compile(r"[^\x00-\x7f]")
-SHOWN_BEFORE, LONGEST_SHOWN = 20, 60
-"""The characters that a note shows before a sign, and in all."""
+WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")
+"""The part of a line that shows its first letter above ASCII."""
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
@@ -44,8 +42,7 @@ def _decoded(content: bytes, declared: str) -> str:
             return content.decode(encoding)
         except (UnicodeError, LookupError):
             continue
-    lines = [line for line in content.splitlines() if not _is_utf8(line)]
-    found = find_encoding(b"\n".join(lines)[:SAMPLE_BYTES])
+    found = find_encoding(content[:SAMPLE_BYTES])
     if found is None:
         raise InputError("the text is not UTF-8, and its encoding is not known; save it as UTF-8")
     return content.decode(found, errors="replace")
@@ -110,7 +107,7 @@ def _find_utf16(head: bytes) -> str | None:
 
 
 def _iter_wide(content: bytes, encoding: str, path: Path) -> Iterator[str]:
-    name = "UTF-32" if encoding.startswith("utf-32") else "UTF-16"
+    name = encoding[:6].upper()
     try:
         text = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -133,18 +130,12 @@ class _OtherEncoding:
         is_damaged = not self.is_whole and _is_damaged_utf8(line)
         text = line.decode("utf-8" if is_damaged else self.name, errors="replace")
         if not is_damaged and not self.is_given and not line.isascii():
-            sample = f"line {number}: {_shown_at(ABOVE_ASCII, text)}"
-            notes.count("encoding", sample, partial(_say_guess, NAMES[self.name]))
+            sample = WITH_LETTER.search(text)
+            place = f"line {number}: {shown([sample[0]] if sample else [])}"
+            notes.count("encoding", place, partial(_say_guess, encoding_names()[self.name]))
         if LOST in text:
-            notes.lose(f"line {number}: {_shown_at(LOST_LETTER, text)}")
+            notes.lose(f"line {number}")
         return text
-
-
-def _shown_at(sign: re.Pattern[str], text: str) -> str:
-    """Return the part of a line that has the first such sign, to show it in a note."""
-    found = sign.search(text)
-    start = max(found.start() - SHOWN_BEFORE, 0) if found else 0
-    return shown([text[start : start + LONGEST_SHOWN]])
 
 
 def _is_damaged_utf8(line: bytes) -> bool:

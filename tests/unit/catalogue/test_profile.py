@@ -68,15 +68,15 @@ def test_a_cell_has_the_form_that_it_is_written_in(cell: Any, form: Form) -> Non
         ((["a"], "b"), Form.LIST),
         ((["a"], "b", "c"), Form.TEXT),
         ((["a"], {"b": 1}), Form.OBJECT),
-        ((None, "", "n/a"), Form.TEXT),
+        ((None, "", " "), Form.TEXT),
     ],
 )
 def test_a_column_is_the_narrowest_form_that_all_its_cells_have(cells: tuple[Any, ...], form: Form) -> None:
     assert profiled(*cells).form is form
 
 
-def test_what_tables_write_for_nothing_is_not_counted() -> None:
-    column = profiled("a", None, "", "N/A", "-", '=""', [], float("nan"), "a", "b")
+def test_cells_without_a_value_are_not_counted() -> None:
+    column = profiled("a", None, "", " ", "[]", '=""', [], float("nan"), "a", "b")
     assert (column.rows, column.filled, column.distinct) == (10, 3, 2)
     assert column.filled_share == pytest.approx(0.3)
     assert column.distinct_share == pytest.approx(2 / 3)

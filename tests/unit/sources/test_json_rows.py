@@ -154,6 +154,8 @@ def test_objects_under_their_ids_are_records_with_their_keys(tmp_path: Path) -> 
     assert values(tmp_path, document["cards"]) == values(tmp_path, document)
     unlike = {"settings": {"a": 1}, "paths": {"b": 2}, "rows_of": {"films": FILMS}}
     assert values(tmp_path, unlike) == FILMS
+    varied = {f"t{n}": dict.fromkeys((["source"], ["source", "charset"], ["gzip"], [])[n % 4], n) for n in range(12)}
+    assert [row.values["key"] for row in read(tmp_path, "a.json", json.dumps(varied).encode())] == list(varied)
 
 
 @pytest.mark.row("N1")

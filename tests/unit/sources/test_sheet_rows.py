@@ -62,7 +62,7 @@ def test_a_value_merged_over_rows_is_in_each_of_them_and_over_columns_in_the_fir
     rows = [["region", "from", "to"], ["Piedmont", 1980, 1990], [None, 1985, 1986], ["Rioja", "unknown", None]]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3", "B4:C4"]})
     assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
-    assert values(path)[2] == {"region": "Rioja", "from": "unknown", "to": None}
+    assert values(path)[2] == {"region": "Rioja", "from": None, "to": None}
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])

@@ -30,13 +30,8 @@ def read_boolean(raw: Any) -> bool | None:
     return True if word in YES else False if word in NO else None
 
 
-NOTHING = frozenset(
-    {"", "-", "–", "—", "n/a", "n.a.", "#n/a", "na", "<na>", "none", "null", "nan", "unknown", "?", "\\n", "[]", "{}"}
-)
-"""The ways in which tables write a missing value."""
-NO_TIME = "NaT"
-"""A missing moment as pandas writes it; in other letters it is a name."""
-LONGEST_NOTHING = max(map(len, NOTHING))
+NOTHING = frozenset({"", "[]", "{}"})
+"""Texts without a value; words such as `NA` are for the readers of text tables to judge."""
 
 TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
 HTML = re.compile(
@@ -50,8 +45,7 @@ FORMULA_TEXT = re.compile(r'="([^"]*)"')
 def is_nothing(raw: Any) -> bool:
     """Tell whether a cell has no value."""
     if isinstance(raw, str):
-        bare = unwrapped(raw) if "=" in raw else raw.strip()
-        return len(bare) <= LONGEST_NOTHING and (bare.lower() in NOTHING or bare == NO_TIME)
+        return (unwrapped(raw) if "=" in raw else raw.strip()) in NOTHING
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return True
     return isinstance(raw, list | tuple | dict) and not raw
