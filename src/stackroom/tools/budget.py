@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, Field, WithJsonSchema
@@ -52,6 +52,8 @@ BYTES_A_TOKEN = 4
 
 TEXT_LENGTHS = (600, 400, 240, 120)
 """The lengths to which long texts are shortened before results are left out."""
+ESTIMATE = 0.5
+"""The share of what has to be saved that shorter texts save at least by an estimate, for them to be tried."""
 READABLE_LENGTH = 240
 """The length of long texts where results are left out."""
 ITEM_CHARS = 30
@@ -188,10 +190,8 @@ class PricedResult(NotedResult):
 
     def shortened(self, chars: int) -> Self:
         """Return the answer with its long texts cut to a number of characters."""
-        shorter = self
-        for place in (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts):
-            shorter = _shortened_at(shorter, place.split("."), chars)
-        return shorter
+        places = (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts)
+        return cast(Self, _shortened_at(self, [place.split(".") for place in places], chars))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,11 +228,14 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
     if tokens is None:
         return whole
     text_tokens = params.max_tokens or params.usual_text_tokens
-    if whole.tokens <= tokens and whole.text_tokens <= text_tokens:
-        return whole
     cut = _Cut(result=result, params=params, render=render, whole=whole)
-    both = _first_that_fits(cut, lambda forms: max(forms.tokens / tokens, forms.text_tokens / text_tokens))
-    if whole.text.startswith("{"):
+
+    def price(forms: Forms) -> float:
+        of_text = forms.text_tokens / text_tokens
+        return of_text if of_text > 1 else max(of_text, forms.tokens / tokens)
+
+    both = _first_that_fits(cut, price)
+    if both is whole or whole.text.startswith("{"):
         return both
     told = _first_that_fits(cut, lambda forms: forms.text_tokens / text_tokens)
     return Forms(structured=both.structured, text=told.text, told=told.structured)
@@ -257,19 +260,22 @@ def shorten_value(value: Any, chars: int) -> Any:
     return shorten(json_text(value), chars) if isinstance(value, Mapping) and len(json_text(value)) > chars else value
 
 
-def _shortened_at(value: Any, place: Sequence[str], chars: int) -> Any:
-    """Return a value with what a path leads to cut to a number of characters; lists on the way are gone through."""
-    if not place:
+def _shortened_at(value: Any, places: Sequence[Sequence[str]], chars: int) -> Any:
+    """Return a value with what paths lead to cut to a number of characters; lists on the way are gone through."""
+    if [] in places:
         return _shortened(value, chars)
-    name, rest = place[0], place[1:]
-    if isinstance(value, BaseModel):
-        names = list(value.model_extra or type(value).model_fields) if name == EVERY else [name]
-        return value.model_copy(update={one: _shortened_at(getattr(value, one), rest, chars) for one in names})
     if isinstance(value, list | tuple):
-        return [_shortened_at(item, place, chars) for item in value]
+        return [_shortened_at(item, places, chars) for item in value]
+    is_every = any(place[0] == EVERY for place in places)
+    if isinstance(value, BaseModel):
+        names = list(value.model_extra or type(value).model_fields) if is_every else {place[0] for place in places}
+        inside = {name: [place[1:] for place in places if place[0] in (name, EVERY)] for name in names}
+        return value.model_copy(
+            update={name: _shortened_at(getattr(value, name), rest, chars) for name, rest in inside.items()}
+        )
     if isinstance(value, Mapping):
-        return {key: shorten_value(inner, chars) if name == EVERY else inner for key, inner in value.items()}
-    return shorten_value(value, chars) if name == EVERY else value
+        return {key: shorten_value(inner, chars) if is_every else inner for key, inner in value.items()}
+    return shorten_value(value, chars) if is_every else value
 
 
 def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
@@ -339,7 +345,7 @@ def _first_that_fits(cut: _Cut, price: Price) -> Forms:
     """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
     if price(cut.whole) <= 1:
         return cut.whole
-    for length in TEXT_LENGTHS if cut.has_long_texts else ():
+    for length in () if cut.result.has_passages else _likely_lengths(cut.whole, price(cut.whole)):
         forms = cut.forms(cut.total, length)
         if price(forms) <= 1:
             return forms
@@ -351,6 +357,13 @@ def _first_that_fits(cut: _Cut, price: Price) -> Forms:
         if price(forms) <= 1:
             break
     return forms
+
+
+def _likely_lengths(whole: Forms, price: float) -> Sequence[int]:
+    """Return the lengths of texts at which an answer may fit, by the parts of its text that are longer."""
+    parts = list(map(len, whole.text.split('"' if whole.text.startswith("{") else "\n")))
+    wanted = ESTIMATE * whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
+    return [length for length in TEXT_LENGTHS if sum(max(part - length, 0) for part in parts) >= wanted]
 
 
 def _most_items(cut: _Cut, chars: int | None, price: Price) -> Forms | None:
