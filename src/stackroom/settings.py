@@ -195,29 +195,6 @@ class RateLimitSettings(SettingsSection):
     """`debug.sql`."""
 
 
-class AuthSettings(SettingsSection):
-    """Bearer tokens of an external issuer (JWT); off while `issuer` is empty."""
-
-    issuer: str = setting("", "STACKROOM_AUTH_ISSUER")
-    """The `iss` of its tokens, such as `https://login.example.org`; also where clients are sent to log in."""
-    audience: str = setting("", "STACKROOM_AUTH_AUDIENCE")
-    """The `aud` that a token must have."""
-    jwks_url: str = setting("", "STACKROOM_AUTH_JWKS_URL")
-    """The URL of its keys (JWKS)."""
-    user_claim: str = setting("sub", "STACKROOM_AUTH_USER_CLAIM")
-    """The claim that names the user."""
-    default_role: str = setting("", "STACKROOM_AUTH_DEFAULT_ROLE")
-    """The role of a user who logs in for the first time; empty: none, until an administrator gives them one."""
-
-    @model_validator(mode="after")
-    def _require_keys(self) -> "AuthSettings":
-        if self.issuer and not self.audience:
-            raise ValueError("'audience' is missing: a token must be meant for this server")
-        if self.issuer and not self.jwks_url:
-            raise ValueError("'jwks_url' is missing: the address of the issuer's keys")
-        return self
-
-
 class SourcesSettings(SettingsSection):
     """Files on the web (`stackroom add https://…`) that feed catalogues."""
 
@@ -252,7 +229,6 @@ class Settings(SettingsSection):
     mcp: McpSettings = McpSettings()
     rate_limit: RateLimitSettings = RateLimitSettings()
     web: WebSettings = WebSettings()
-    auth: AuthSettings = AuthSettings()
     sources: SourcesSettings = SourcesSettings()
     updates: UpdatesSettings = UpdatesSettings()
     collections: CollectionSettings = CollectionSettings()

@@ -31,7 +31,6 @@ class UserRow(GenericResult):
     granted: list[str]
     """Permissions besides those of their roles."""
     disabled: bool
-    external: bool
     has_password: bool
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
@@ -199,7 +198,6 @@ def _user_row(user: User) -> UserRow:
         permissions=sorted(user.actions),
         granted=sorted(user.granted),
         disabled=user.disabled,
-        external=user.external,
         has_password=user.has_password,
         has_one_time_password=user.has_one_time_password,
         created_at=user.created_at.isoformat(timespec="seconds"),
@@ -210,7 +208,7 @@ def _changed(action: str, user: User, *, secret: str | None = None) -> UserChang
     return UserChanged(action=action, name=user.name, user=_user_row(user), one_time_password=secret)
 
 
-MARKS = ("disabled", "external", "has_password", "has_one_time_password")
+MARKS = ("disabled", "has_password", "has_one_time_password")
 
 
 def _user_line(user: UserRow) -> str:

@@ -30,7 +30,7 @@ from stackroom.gate.gate import CallContext, Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost
-from stackroom.settings import AuthSettings, Settings, load_settings
+from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
 from stackroom.tools.spec import validate_fields
@@ -42,8 +42,7 @@ ResultT = TypeVar("ResultT")
 @contextmanager
 def make_control() -> Iterator[Control]:
     """Open the control database of this library; create it if it is missing."""
-    # The external issuer is not used here, so a wrong setting of it must not lock the owner out.
-    settings = load_settings().model_copy(update={"auth": AuthSettings()})
+    settings = load_settings()
     keep_private(settings.home)
     with closing(Control.open(settings)) as control:
         yield control

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, text
 
 from stackroom.control.control import Control
 from stackroom.control.database import engine as database_module
-from stackroom.control.database.engine import SCHEMA_VERSION, ControlDatabase
+from stackroom.control.database.engine import FORMER_VERSIONS, SCHEMA_VERSION, ControlDatabase
 from stackroom.control.database.tables import METADATA
 from stackroom.errors import InputError, StorageError
 from stackroom.settings import Settings
@@ -115,16 +115,19 @@ def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in connection.execute(text(f"SELECT {query}"))]
 
 
-def test_a_database_of_version_7_loses_what_is_gone(
-    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
+@pytest.mark.parametrize("version", FORMER_VERSIONS)
+def test_a_database_of_a_former_version_loses_what_is_gone(
+    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], version: int
 ) -> None:
+    execute("ALTER TABLE users ADD COLUMN external BOOLEAN NOT NULL DEFAULT FALSE")
     execute("CREATE TABLE upgrades (name TEXT PRIMARY KEY)")
     execute("DROP TABLE audit_begun")
     execute("DROP INDEX audit_by_target")
-    execute("UPDATE schema_version SET version = 7")
+    execute("UPDATE schema_version SET version = :former", former=version)
     with place.open().read() as connection:
         seen = inspect(connection)
         assert set(seen.get_table_names()) == set(METADATA.tables)
+        assert "external" not in {column["name"] for column in seen.get_columns("users")}
         assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.admin.roles import users_tools
-from stackroom.control.accounts.accounts import insert_user
 from stackroom.control.audit.log import AuditLog
-from stackroom.control.database.tables import utc_now
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
@@ -62,12 +60,6 @@ def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate:
     ]
     assert people.accounts.check_login("bob", secret) is not None
     assert people.accounts.check_login("bob", secret) is None
-
-
-def test_a_deleted_user_of_an_issuer_is_called_as_the_issuer_does(people: Any, mutate: Mutate) -> None:
-    with people.database.change() as connection:
-        insert_user(connection, "ext:auth0|Ada", created_at=utc_now(), external=True)
-    assert done(mutate("delete", "ext:auth0|Ada"))["name"] == "ext:auth0|Ada"
 
 
 def test_the_sessions_of_a_user_are_ended_all_or_one_of_them(people: Any, mutate: Mutate, audit: AuditLog) -> None:

@@ -18,7 +18,6 @@ from stackroom.errors import UnknownResourceError
 from stackroom.model.principal import LOCAL_USER, Action, Identity, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import (
-    AuthSettings,
     ControlSettings,
     EmbeddingSettings,
     RerankSettings,
@@ -63,7 +62,6 @@ def settings(tmp_path: Path) -> Settings:
         ),
         rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
         control=ControlSettings(url="postgresql+psycopg://stackroom:password-of-the-database@db/stackroom"),
-        auth=AuthSettings(issuer="https://login.example", audience="stackroom", jwks_url="https://login.example/keys"),
         sections={"semantic_scholar_key": SECRETS[3]},
     )
 
@@ -155,7 +153,6 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
     assert by_tool["embedding"]["api_key"] == REDACTED
     assert by_tool["control"]["url"] == f"postgresql+psycopg://{REDACTED}@db/stackroom"
     assert by_tool["rerank"]["url"] == f"http://rerank.example/rank?api_key={REDACTED}&n=5"
-    assert by_tool["auth"]["jwks_url"] == "https://login.example/keys"
     assert by_tool["rate_limit"]["sql_per_minute"] == 10
     assert by_tool["server"]["port"] == 8080
 

@@ -299,15 +299,6 @@ def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(home: Pat
         assert len(ran.err.splitlines()) == 1
 
 
-def test_an_external_issuer_that_is_not_well_does_not_keep_the_owner_out(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STACKROOM_AUTH_ISSUER", "https://login.example.org")
-    monkeypatch.setenv("STACKROOM_AUTH_AUDIENCE", "stackroom")
-    monkeypatch.setenv("STACKROOM_AUTH_JWKS_URL", "ftp://login.example.org")
-    assert run(["user", "add", "ada"]).code == 0
-
-
 def test_the_help_names_every_permission() -> None:
     context = click.Context(user_command, click.Context(cli, **cli.context_settings), "user")
     assert all(action in " ".join(user_command.get_help(context).split()) for action in Action)

@@ -8,9 +8,8 @@ import pytest
 
 from stackroom.control.control import Control
 from stackroom.control.opening import database_url, exists
-from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER, Cost
-from stackroom.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings, load_settings
+from stackroom.settings import ControlSettings, RateLimitSettings, Settings
 
 
 def loaded_by(module: str) -> set[str]:
@@ -45,17 +44,7 @@ def test_the_limits_are_those_that_are_configured(tmp_path: Path) -> None:
         control.close()
 
 
-def test_an_issuer_that_cannot_work_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'auth': 'audience' is missing"):
-        load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_AUTH_ISSUER": "https://login.example.org"})
-    auth = AuthSettings(
-        issuer="https://login.example.org", audience="stackroom", jwks_url="https://login.example.org/k"
-    )
-    with pytest.raises(InputError, match="'offline' is set"):
-        Control.open(Settings(home=tmp_path, auth=auth, offline=True))
-
-
-def test_what_checks_signatures_and_other_databases_is_not_loaded_for_nothing() -> None:
+def test_what_reads_other_databases_is_not_loaded_for_nothing() -> None:
     assert loaded_by("stackroom.control.control").isdisjoint({"jwt", "cryptography", "httpx", "psycopg", "limits"})
 
 

@@ -316,11 +316,10 @@ def insert_user(
     created_at: datetime,
     password_hash: str | None = None,
     one_time_hash: str | None = None,
-    external: bool = False,
 ) -> int:
     """Insert a user without permissions, and return their id."""
     hashes = {"password_hash": password_hash, "one_time_hash": one_time_hash}
-    row = {"name": name, "disabled": False, "external": external, "created_at": created_at, **hashes}
+    row = {"name": name, "disabled": False, "created_at": created_at, **hashes}
     return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
 
 
@@ -339,8 +338,6 @@ def _enterable(connection: Connection, actor: Principal, name: str) -> User:
     """Return the user; raise ForbiddenError if the actor may not set their password."""
     user = get_user(connection, name)
     require_may_enter(actor, user, reach_of_user(user, load_restrictions(connection)))
-    if user.external:
-        raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here; set it there")
     return user
 
 

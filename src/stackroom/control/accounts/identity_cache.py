@@ -12,9 +12,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -26,7 +26,7 @@ from stackroom.control.accounts.credentials import (
     hash_secret,
     is_issued_here,
 )
-from stackroom.control.accounts.users import Restrictions, User, find_user, hidden_among, load_restrictions, load_roles
+from stackroom.control.accounts.users import Restrictions, User, hidden_among, load_restrictions, load_roles
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
@@ -37,11 +37,7 @@ LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
 FRESH_S = 1.0
 """How long entries are used without reading the version again."""
-EXTERNAL_KEPT_S = 300.0
-"""How long a bearer token of an external issuer is cached before its signature is checked again."""
 NOTED_EVERY_S = 60.0
-EXTERNAL_ID = "jwt-"
-"""Prefix of the credential ids of an external issuer's tokens."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -92,21 +88,12 @@ def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
     )
 
 
-class Issuer(Protocol):
-    """An external issuer of bearer tokens."""
-
-    def verify(self, token: str) -> tuple[User, frozenset[Action] | None, datetime] | None:
-        """Return a token's user, its scopes (None: not narrowed) and when it expires; None if it is not valid."""
-        ...
-
-
 @dataclass(slots=True)
 class _Kept:
     """A cache entry."""
 
     identity: Identity
-    credential: Credential | None
-    believed_until: float = float("inf")
+    credential: Credential
     is_used: bool = False
 
 
@@ -118,14 +105,12 @@ class IdentityCache:
         database: ControlDatabase,
         *,
         default_quotas: Quotas,
-        external: Issuer | None = None,
         now: Callable[[], datetime] = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._credentials = Credentials(database, now=now)
         self._default_quotas = default_quotas
-        self._external = external
         self._now = now
         self._monotonic = monotonic
         self._guard = threading.Lock()
@@ -148,23 +133,21 @@ class IdentityCache:
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
             kept = self._by_secret.get(key)
-            if kept is None or not self._is_fresh(at, change_stamp) or at > kept.believed_until:
+            if kept is None or not self._is_fresh(at, change_stamp):
                 return None
             self._by_secret.move_to_end(key)
             kept.is_used = True
         return kept.identity if self._is_running(kept.identity) else None
 
     def identify(self, secret: str) -> Identity | None:
-        """Resolve a secret by the database, or by the external issuer's signature, and cache it; None: not valid."""
-        is_ours = is_issued_here(secret)
-        if not is_ours and self._external is None:
+        """Resolve a secret by the database, and cache it; None: not valid."""
+        if not is_issued_here(secret):
             return None
         version = self._read_version()
-        kept = self._from_database(secret) if is_ours else self._from_issuer(secret)
+        kept = self._from_database(secret)
         if kept is None:
             return None
-        if kept.credential is not None:
-            self._credentials.record_use([kept.credential])
+        self._credentials.record_use([kept.credential])
         self._keep(kept, hash_secret(secret), version=version)
         return kept.identity
 
@@ -239,21 +222,6 @@ class IdentityCache:
             rights = load_rights(connection, self._default_quotas)
         return _Kept(_identity(credential, user, rights), credential)
 
-    def _from_issuer(self, token: str) -> _Kept | None:
-        found = None if self._external is None else self._external.verify(token)
-        if found is None:
-            return None
-        user, scopes, expires_at = found
-        with self._database.read() as connection:
-            rights = load_rights(connection, self._default_quotas)
-        identity = Identity(
-            principal=rights.principal(user, scopes=scopes),
-            credential_id=f"{EXTERNAL_ID}{hash_secret(token)[:16]}",
-            expires_at=expires_at,
-            scopes=scopes,
-        )
-        return _Kept(identity, None, believed_until=self._monotonic() + EXTERNAL_KEPT_S)
-
     def _is_running(self, identity: Identity) -> bool:
         return identity.expires_at is None or identity.expires_at > self._now()
 
@@ -286,7 +254,7 @@ class IdentityCache:
             used = [kept for kept in self._by_secret.values() if kept.is_used]
             for kept in used:
                 kept.is_used = False
-        self._credentials.record_use(kept.credential for kept in used if kept.credential is not None)
+        self._credentials.record_use(kept.credential for kept in used)
 
 
 def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
@@ -303,19 +271,10 @@ def _find_current(
     connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
 ) -> dict[Identity, Identity]:
     """Return those identities that the database has, each with the rights that it has now."""
-    ids = {one.credential_id for one in identities if not one.credential_id.startswith(EXTERNAL_ID)}
-    credentials = find_by_ids(connection, sorted(ids), now=now).values()
+    ids = sorted({one.credential_id for one in identities})
+    credentials = find_by_ids(connection, ids, now=now).values()
     present = {credential.id: _identity(credential, user, rights) for credential, user in credentials}
-    found = {one: present.get(one.credential_id) or _find_external(connection, one, rights) for one in identities}
-    return {before: after for before, after in found.items() if after is not None}
-
-
-def _find_external(connection: Connection, identity: Identity, rights: Rights) -> Identity | None:
-    """Return the identity of an external issuer's token with the rights that its user has now; else None."""
-    user = find_user(connection, identity.principal.name)
-    if not identity.credential_id.startswith(EXTERNAL_ID) or user is None or user.disabled:
-        return None
-    return replace(identity, principal=rights.principal(user, scopes=identity.scopes))
+    return {one: present[one.credential_id] for one in identities if one.credential_id in present}
 
 
 def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:

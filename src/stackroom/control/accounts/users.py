@@ -27,19 +27,17 @@ RESERVED = frozenset({"local", "anonymous"})
 """Names of callers without an account."""
 NO_ROLE = "none"
 """The word for no role, where roles are named; so no role can be called that."""
-EXTERNAL_PREFIX = "ext:"
-"""Prefix of the names of an external issuer's users; the rest is the issuer's."""
 FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
 
 
 def fold_name(name: str) -> str:
-    """Return a name as it is stored: in lower case, except those of an external issuer."""
-    return name if name.startswith(EXTERNAL_PREFIX) else name.lower()
+    """Return a name as it is stored: in lower case."""
+    return name.lower()
 
 
 def is_storable(name: str) -> bool:
     """Tell whether a user can have this name; others need not be looked up, and may break a database."""
-    return bool(NAME.fullmatch(name)) or (name.startswith(EXTERNAL_PREFIX) and name.isprintable())
+    return bool(NAME.fullmatch(name))
 
 
 def require_user_name(name: str) -> str:
@@ -91,8 +89,6 @@ class User:
     actions: frozenset[Action]
     """All permissions: those of their roles, and those granted."""
     disabled: bool
-    external: bool
-    """Whether they log in at an external issuer."""
     has_password: bool
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
@@ -152,7 +148,6 @@ def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_
         granted=granted,
         actions=granted.union(*(of_roles[name] for name in names)),
         disabled=row.disabled,
-        external=row.external,
         has_password=row.password_hash is not None,
         has_one_time_password=row.one_time_hash is not None,
         created_at=row.created_at,

@@ -55,9 +55,9 @@ logger = logging.getLogger(__name__)
 BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
-SCHEMA_VERSION = 8
-FORMER_VERSION = 7
-"""Brought to the present one when it is opened; versions 1 to 6 were steps before the first release."""
+SCHEMA_VERSION = 9
+FORMER_VERSIONS = (7, 8)
+"""Brought to the present one when they are opened; versions 1 to 6 were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
@@ -180,10 +180,10 @@ class ControlDatabase:
         return lines[0].replace(str(password), "***") if password else lines[0]
 
     def _require_schema(self) -> None:
-        """Create the tables of an empty database, bring those of the former version up to date, refuse another."""
+        """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
         with self.read() as connection:
             version = self._schema_version(connection)
-        if version in {0, FORMER_VERSION}:
+        if version in (0, *FORMER_VERSIONS):
             version = self._create_schema()
         if version != SCHEMA_VERSION:
             kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
@@ -197,7 +197,7 @@ class ControlDatabase:
         with self.begin() as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
-            if version not in {0, FORMER_VERSION}:
+            if version not in (0, *FORMER_VERSIONS):
                 return version
             make = create_tables if version == 0 else upgrade_tables
             make(connection)
@@ -411,5 +411,5 @@ def _create_user(database: ControlDatabase) -> None:
             return
     with database.begin() as connection:
         if not connection.execute(is_known).first():  # another process may have been quicker
-            row = {"name": LOCAL_USER.name, "disabled": False, "external": False, "created_at": utc_now()}
+            row = {"name": LOCAL_USER.name, "disabled": False, "created_at": utc_now()}
             connection.execute(users.insert(), row)

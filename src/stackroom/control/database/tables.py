@@ -116,7 +116,6 @@ users = Table(
     Column("password_hash", Text),
     Column("one_time_hash", Text),
     Column("disabled", Boolean, nullable=False),
-    Column("external", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -306,9 +305,10 @@ events = Table(
 
 
 def upgrade_tables(connection: Connection) -> None:
-    """Bring the tables of version 7 to this version: what is gone is dropped, what is missing is created."""
+    """Bring the tables of a former version to this one: what is gone is dropped, what is missing is created."""
     for name in ("upgrades", "audit_compared"):
         connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
+    connection.execute(text("ALTER TABLE users DROP COLUMN external"))
     METADATA.create_all(connection)
     for index in audit.indexes:
         index.create(connection, checkfirst=True)

@@ -285,9 +285,9 @@ def _sorted(names: Iterable[str] | None) -> list[str] | None:
 
 
 def _kind(secret: str | None) -> str:
-    """Return the kind of credential that a secret is, by its prefix; others are an external issuer's."""
-    return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "external")
+    """Return the kind of credential that a secret is, by its prefix."""
+    return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "none")
 
 
 def _has_no_password(user: User) -> bool:
-    return not user.has_password and not user.external
+    return not user.has_password

@@ -12,7 +12,6 @@ from stackroom.serve.http.endpoints import ServerRequest, base_url
 from stackroom.serve.http.guard import METADATA_PATH
 from stackroom.serve.http.replies import PRIVATE, is_none, model_reply
 from stackroom.serve.http.service import Service
-from stackroom.settings import AuthSettings
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 
 RESOURCE_NAME = "Stackroom"
@@ -49,7 +48,6 @@ class ResourceMetadata(EndpointResult):
     """The protected resource, MCP at `/mcp`, as RFC 9728 describes it to MCP clients."""
 
     resource: str
-    authorization_servers: list[str] | None = Field(exclude_if=is_none, default=None)
     bearer_methods_supported: tuple[str, ...] = ("header",)
     scopes_supported: list[str]
     resource_name: str = RESOURCE_NAME
@@ -105,9 +103,9 @@ class PageEndpoints:
             return None
 
     async def show_metadata(self, request: ServerRequest) -> Response:
-        """Tell who issues the tokens that are accepted here (RFC 9728)."""
+        """Tell which resource this is, and how a token is shown (RFC 9728)."""
         settings = self._service.settings
-        return model_reply(build_metadata(base_url(settings, request.http.scope), settings.auth), headers={})
+        return model_reply(build_metadata(base_url(settings, request.http.scope)), headers={})
 
 
 def _mcp_addresses(base: str) -> McpAddresses:
@@ -115,7 +113,6 @@ def _mcp_addresses(base: str) -> McpAddresses:
     return McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
 
 
-def build_metadata(base: str, auth: AuthSettings) -> ResourceMetadata:
+def build_metadata(base: str) -> ResourceMetadata:
     """Return the metadata of the server at this address."""
-    issuers = [auth.issuer] if auth.issuer else None
-    return ResourceMetadata(resource=f"{base}/mcp", authorization_servers=issuers, scopes_supported=sorted(Action))
+    return ResourceMetadata(resource=f"{base}/mcp", scopes_supported=sorted(Action))

@@ -41,7 +41,6 @@ def user(actions: frozenset[Action], name: str = "ada") -> User:
         granted=actions,
         actions=actions,
         disabled=False,
-        external=False,
         has_password=True,
         has_one_time_password=False,
         created_at=datetime(2026, 11, 15, tzinfo=UTC),

@@ -9,9 +9,8 @@ import pytest
 
 from stackroom import __version__
 from stackroom.model.principal import Action
-from stackroom.serve.http.page import build_metadata
 from stackroom.serve.http.page_paths import FOLDER
-from stackroom.settings import AuthSettings, McpSettings, ServerSettings
+from stackroom.settings import McpSettings, ServerSettings
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 WRITES_HTML = (
@@ -128,12 +127,6 @@ def test_clients_learn_which_resource_it_is_and_how_to_show_a_token(site: Any, p
         "scopes_supported": sorted(Action),
         "resource_name": "Stackroom",
     }
-
-
-def test_an_external_issuer_is_named() -> None:
-    auth = AuthSettings(issuer="https://login.example", audience="p", jwks_url="https://login.example/k")
-    document = build_metadata("https://a.example", auth)
-    assert document.authorization_servers == ["https://login.example"]
 
 
 def test_the_resource_is_what_clients_call_the_server_by(make_site: Any) -> None:

@@ -46,7 +46,6 @@ export function Users({session}) {
 
 function stateOf(user) {
   if (user.disabled) return "disabled";
-  if (user.external) return "logs in elsewhere";
   return user.has_password ? "active" : user.has_one_time_password ? "has a one-time password" : "no password";
 }
 
