@@ -90,7 +90,7 @@ class Builds:
                 os.kill(started[0].pid, sign)
 
         self.server.on_request = at
-        started.append(self.start("add", str(self.file), "--as", "anime", "--json"))
+        started.append(self.start("add", str(self.file), "--as", "anime"))
         output, errors = started[0].communicate(timeout=110)
         self.server.on_request = lambda _number: None
         return subprocess.CompletedProcess((), started[0].returncode, output, errors)
@@ -184,6 +184,7 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
 ) -> None:
     stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
     assert stopped.returncode == 130
+    assert 0 <= stopped.stderr.find("stopping …") < stopped.stderr.find("stopped;")
     assert f"everything finished so far is kept: the {ROWS} records of 'anime' can be searched" in stopped.stderr
     assert "of them by meaning; to go on, run the same command again" in stopped.stderr
     assert "Traceback" not in stopped.stderr

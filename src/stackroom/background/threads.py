@@ -4,10 +4,13 @@ All are daemons or end with their pool: none keeps the process from ending.
 """
 
 import logging
+import signal
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from stackroom.errors import ExpectedError
 
@@ -30,6 +33,25 @@ def start_timer(name: str, after_s: float, work: Callable[[], object]) -> thread
 def new_pool(name: str, size: int) -> ThreadPoolExecutor:
     """Return a pool of so many threads, which are started as work comes."""
     return ThreadPoolExecutor(size, name)
+
+
+@contextmanager
+def hearing_ctrl_c(say: Callable[[], None]) -> Iterator[None]:
+    """Call a function at once on Ctrl-C: Python heeds it after the call that runs, as of a model for some texts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard, noted = socket.socketpair()
+    noted.setblocking(False)
+    listener = start_thread("Ctrl-C", lambda: say() if heard.recv(1) == bytes([signal.SIGINT]) else None)
+    before = signal.set_wakeup_fd(noted.fileno())
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        noted.close()
+        listener.join()
+        heard.close()
 
 
 def list_threads() -> list[str]:

@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TextIO
 
+from stackroom.background.threads import hearing_ctrl_c
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line, terminal_stream
@@ -16,6 +18,7 @@ LINE_S = 5.0
 REWRITTEN_S = 0.1
 CLEARED = "\r\x1b[2K"
 ROWS, TEXTS = "rows read", "texts embedded"
+STOPPING = "stopping …"
 
 
 def summary(report: IngestReport) -> str:
@@ -115,10 +118,11 @@ def _duration(seconds: float) -> str:
 def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
     """Show the progress of a command while the block runs."""
     line = ProgressLine(label=label, hidden=hidden)
-    try:
-        yield line
-    finally:
-        line.clear()
+    with hearing_ctrl_c(partial(line.say, STOPPING)):
+        try:
+            yield line
+        finally:
+            line.clear()
 
 
 @contextmanager

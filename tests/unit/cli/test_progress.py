@@ -1,5 +1,6 @@
 """Progress of a build: what is said where there is no terminal, and how fast it says a build is."""
 
+import signal
 import sys
 
 import pytest
@@ -24,11 +25,7 @@ class Clock:
 @pytest.mark.parametrize(
     ("step", "elapsed_s", "said"),
     [
-        (
-            ("texts embedded", 5_120, 20_000),
-            16.5,
-            "5,120 of 20,000 texts embedded, 310/s, about 48 s left",
-        ),
+        (("texts embedded", 5_120, 20_000), 16.5, "5,120 of 20,000 texts embedded, 310/s, about 48 s left"),
         (("texts embedded", 64, 20_000), 8.0, "64 of 20,000 texts embedded, 8/s, about 42 min left"),
         (("texts embedded", 1, 90_000), 2.0, "1 of 90,000 texts embedded, 0.50/s, about 50 h left"),
         (("rows read", 700, None), 2.0, "700 rows read, 350/s"),
@@ -39,6 +36,12 @@ def test_progress_is_said_with_the_rate_and_the_time_that_is_left(
     step: tuple[str, int, int | None], elapsed_s: float, said: str
 ) -> None:
     assert describe_step(*step, elapsed_s) == said
+
+
+def test_ctrl_c_is_answered_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), build_progress("films", hidden=False):
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == "stopping …\n"
 
 
 def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(capsys: pytest.CaptureFixture[str]) -> None:
