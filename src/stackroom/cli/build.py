@@ -76,10 +76,6 @@ def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
         click.echo(f"without the embedding model {name}, search uses words alone: {error.message}", err=True)
 
 
-ROW_COLUMNS = ("source", "place", "reason")
-CELL_COLUMNS = ("source", "place", "field", "reason")
-
-
 @click.command("rejects")
 @click.argument("catalogue")
 @json_option
@@ -87,7 +83,7 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     """List the rows and cells that were left out of CATALOGUE when it was built, and why.
 
     A cell that cannot be read is left out of its record. Rows whose record names another that does not exist are
-    listed as well. The records of both are in the catalogue.
+    listed as well. The records of both are in the catalogue. Cells that were read as missing are counted by column.
     """
     app = open_app()
     installed = app.library.get_installed(catalogue)
@@ -95,16 +91,21 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     if installed.sources and not path.is_file():
         raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
     with closing(Ledger(path)) as ledger:
-        rows, cells = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)], ledger.cells()
+        rows = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)]
+        cells, changes = ledger.cells(), ledger.changes()
+    listed = (
+        ("", ("source", "place", "reason"), rows),
+        ("cells left out of their records:", ("source", "place", "field", "reason"), cells),
+        ("cells read as other than they are written:", ("source", "column", "cells"), changes),
+    )
     if as_json:
-        of_rows = [dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows]
-        print_json(of_rows + [dict(zip(CELL_COLUMNS, cell, strict=True)) for cell in cells])
+        print_json([dict(zip(columns, entry, strict=True)) for _, columns, entries in listed for entry in entries])
         return
-    if rows:
-        print_table(ROW_COLUMNS, rows)
-    if cells:
-        click.echo("cells left out of their records:")
-        print_table(CELL_COLUMNS, cells)
+    for heading, columns, entries in listed:
+        if entries and heading:
+            click.echo(heading)
+        if entries:
+            print_table(columns, entries)
     if not rows and not cells:
         click.echo("no row was left out")
 

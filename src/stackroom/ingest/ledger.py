@@ -20,7 +20,7 @@ from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
 from stackroom.shelf.port import Problem
 from stackroom.shelf.sqlite_files import check_sqlite_file, is_settled, stamp_of
-from stackroom.sources.port import Reading
+from stackroom.sources.port import CellChange, Reading
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS rejects (
 CREATE TABLE IF NOT EXISTS cells (
     source TEXT NOT NULL, place TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (source, place, field)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changes (
+    source TEXT NOT NULL, field TEXT NOT NULL, reading TEXT NOT NULL, PRIMARY KEY (source, field, reading)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
@@ -41,7 +44,16 @@ CREATE TABLE IF NOT EXISTS readings (
     source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
 ) WITHOUT ROWID;
 """
-COLUMNS = {"origins": 4, "rejects": 3, "cells": 4, "identities": 2, "positions": 2, "said": 3, "readings": 4}
+COLUMNS = {
+    "origins": 4,
+    "rejects": 3,
+    "cells": 4,
+    "changes": 3,
+    "identities": 2,
+    "positions": 2,
+    "said": 3,
+    "readings": 4,
+}
 """The number of columns of each table."""
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
@@ -270,6 +282,16 @@ class Ledger:
     def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
         """Add cells that were left out of the records of a source."""
         _insert(self._db, "cells", ((source, *cell) for cell in cells))
+
+    def changes(self) -> list[tuple[str, str, str]]:
+        """Return the columns with cells that were read as other than they are written: source, column, how they are."""
+        rows = _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
+        return [(str(source), str(name), str(reading)) for source, name, reading in rows]
+
+    def replace_changes(self, source: str, changes: Iterable[CellChange]) -> None:
+        """Replace the changes of cells that reading a source made."""
+        _delete(self._db, "changes", "source = ?", [(source,)])
+        _insert(self._db, "changes", ((source, change.column, str(change)) for change in changes))
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""

@@ -192,6 +192,7 @@ def remove_source(name: str, target: Target) -> int:
     removed = _remove(set(target.ledger.origins(name)), name, target)
     target.ledger.replace_rejects(name, ())
     target.ledger.replace_cells(name, (), unchanged=())
+    target.ledger.replace_changes(name, ())
     target.writer.publish()
     return removed
 
@@ -251,6 +252,7 @@ class _Run:
                 self._progress(self._report)
             self._note_unread()
             self._report.notes += self._source.notes
+            ledger.replace_changes(name, self._source.changes)
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)

@@ -13,10 +13,9 @@ from stackroom.sources.file_rows import ReadingNotes
 from stackroom.sources.port import SourceRow
 
 WORDS = frozenset({"na", "nan", "null", "none", "unknown"})
-MISSING = WORDS | {"-", "–", "—", "?", "n/a", "n.a.", "#n/a", "<na>", "\\n", "nat"}
-NO_TIME = "NaT"
-"""A missing moment as pandas writes it; in other letters it is a name."""
-LONGEST = max(map(len, MISSING))
+MISSING = WORDS | {"-", "–", "—", "?", "n/a", "n.a.", "#n/a", "<na>", "\\n"}
+WRITTEN = frozenset(form(word) for word in MISSING for form in (str.lower, str.upper, str.title)) | {"NaN", "NaT"}
+"""The cells that may stand for a missing value; `NaT` is a moment in pandas, and in other letters a name."""
 LEAST_ALIKE = 0.9
 FEWEST = 3
 """A word is a value where this share, and this number, of the other cells are written as it is."""
@@ -32,18 +31,18 @@ class MissingCells:
 
     def emptied(self, row: SourceRow) -> SourceRow:
         """Return a row with None for the cells that stand for a missing value."""
-        emptied: dict[str, None] = {}
+        if WRITTEN.isdisjoint(row.values.values()):
+            return row
+        values = dict(row.values)
         for column, (name, cell) in enumerate(row.values.items()):
-            if type(cell) is str and 0 < len(cell) <= LONGEST and cell.strip().lower() in MISSING:
-                word = cell.strip()
-                if not self._is_value(column, word):
-                    self._notes.change("missing", name, f"'{word}', {row.place}")
-                    emptied[name] = None
-        return replace(row, values={**row.values, **emptied}) if emptied else row
+            if cell in WRITTEN and not self._is_value(column, cell):
+                self._notes.change("missing", name, f"'{cell}', {row.place}")
+                values[name] = None
+        return replace(row, values=values)
 
     def _is_written_as_others(self, column: int, word: str) -> bool:
         if word.lower() not in WORDS:
-            return word.lower() == NO_TIME.lower() and word != NO_TIME
+            return False
         cells = [row[column] for row in self._sample if column < len(row) and isinstance(row[column], str)]
         others = [cell for cell in map(str.strip, cells) if cell and cell.lower() not in MISSING]
         alike = sum(_are_alike(word, cell) for cell in others)

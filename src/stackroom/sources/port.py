@@ -83,6 +83,9 @@ class CellChange:
     """The first of them, as it is written, and where."""
     count: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.count:,} read as {self.kind} ({self.example})"
+
 
 class RowSource(Protocol):
     """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.

@@ -110,6 +110,14 @@ def test_a_table_of_which_much_would_be_lost_is_not_built_without_consent(
     assert "3 written" in run(["add", str(books), "--yes", "--no-embed", "--accept-losses"]).out
 
 
+def test_cells_that_are_read_as_missing_are_counted_in_the_proposal_after_the_build_and_later(
+    books: Path, run: Run
+) -> None:
+    books.write_text(BOOKS.replace(",2008,", ",NA,").replace(",1614,", ",-,"))
+    assert run(["add", str(books), "--yes", "--no-embed"]).out.count("as missing: Year Published 2 ('NA', line 2)") == 2
+    assert run(["rejects", "my-books", "--json"]).json[0]["cells"] == "2 read as missing ('NA', line 2)"
+
+
 def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:
     spec = tmp_path / "books.toml"
     run(["spec", "infer", str(books), "--name", "books", "--output", str(spec)])

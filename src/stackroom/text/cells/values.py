@@ -103,7 +103,7 @@ FIGURE = (
     r"|\.[0-9]+(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?)"
 )
 SIGN = "[-+\u2212]"
-MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰]"
+MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰円元원]"
 CURRENCY = rf"(?:{'|'.join(WORDS['currencies'].split())}|{MARKS})"
 MONEY = re.compile(CURRENCY)
 SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
@@ -119,7 +119,7 @@ QUANTITY = pattern(
 UP_TO = pattern(r"(?i:≤|up to|bis)")
 MAGNITUDE = pattern(
     r"\s*((?i:thousand|tsd|millionen|millones|million|mio|mln|mn|milliarden|milliards?|billion|mrd|bln|bn|trillion)|[kKMB])"
-    r"(?![^\W\d_])\.?"
+    r"(?![^\W\d_])\.?|\s*([万萬만億亿억])"
 )
 SMALL_MILLION = re.compile(r"\s*(m)(?![^\W\d_])")
 MULTIPLES = {
@@ -127,10 +127,13 @@ MULTIPLES = {
     **dict.fromkeys(("million", "millionen", "millones", "mio", "mln", "mn", "M", "m"), 10**6),
     **dict.fromkeys(("billion", "milliarden", "milliard", "milliards", "mrd", "bln", "bn", "B"), 10**9),
     "trillion": 10**12,
+    **dict.fromkeys("万萬만", 10**4),
+    **dict.fromkeys("億亿억", 10**8),
 }
 UNIT = pattern(r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰")
+FULL_WIDTH = str.maketrans("０１２３４５６７８９，．％－", "0123456789,.%-")
 GROUPING = re.compile(rf"[{SPACES}' ]")
-THOUSANDS = re.compile(r"^[-+]?[0-9]{1,3},[0-9]{3}$")
+THOUSANDS = re.compile(r"^[-+]?[1-9][0-9]{0,2},[0-9]{3}$")
 DECIMAL = re.compile(r"[.eE]")
 
 SPELLINGS: dict[str, str] = WORDS["units"]
@@ -170,7 +173,7 @@ def read_number(raw: Any) -> int | float | None:
     text = unwrapped(raw)
     if PLAIN.fullmatch(text):
         return _parsed(text)
-    found = number_and_unit(text) if NUMERIC.match(text) else None
+    found = number_and_unit(text)
     return None if found is None or (found.unit and not found.is_money) or found.is_range else found.number
 
 
@@ -197,9 +200,8 @@ def bounds_of(text: str) -> tuple[float, float]:
 
 def number_and_unit(text: str) -> Quantity | None:
     """Return the number in a text and its unit, or None; a text with anything else in it is None."""
-    if len(text) > LONGEST or not NUMERIC.match(text):
-        return None
-    return _found_quantity(text)
+    narrow = text if text.isascii() else text.translate(FULL_WIDTH)
+    return _found_quantity(narrow) if len(narrow) <= LONGEST and NUMERIC.match(narrow) else None
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -271,7 +273,7 @@ def _figure(raw: Any) -> int | float | None:
 def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
     """Return what the text after a number multiplies it by, and its unit; None where it is no unit."""
     found = MAGNITUDE.match(after) or (SMALL_MILLION.match(after) if has_currency else None)
-    name = found[1] if found else ""
+    name = found[found.lastindex or 1] if found else ""
     multiple = MULTIPLES[name if len(name) == 1 else name.casefold()] if name else 1
     rest = after[found.end() :].strip() if found else after.strip()
     if not rest or MONEY.fullmatch(rest):
