@@ -22,6 +22,7 @@ SAMPLE_HEAD = 2000
 SAMPLE_READ = 200_000
 """Rows of a larger table: the first ones, which are all kept, and the last row looked at."""
 SHOWN_RECORDS = 10
+MOST_COLUMNS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,11 @@ def profile_table(source: RowSource) -> ProfiledTable:
     for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
         if row.problem:
             problems.append(f"{row.place}: {row.problem}")
+        elif len(row.values) > MOST_COLUMNS:
+            raise InputError(
+                f"{source.name}: it has {len(row.values):,} columns, and a spec is proposed for at most "
+                f"{MOST_COLUMNS:,}; leave some out, or make a row of each (in pandas: melt), and add it again"
+            )
         else:
             sample.add(row.values)
     if problems and not sample.head:

@@ -7,12 +7,14 @@ from functools import cache
 from stackroom.text.normalise import fold_name
 from stackroom.toml_text import load_packaged
 
-CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])|(?<=[A-Z])(?=[A-Z][a-z])")
+BOTH_GENDERS = re.compile(r"(?<=\w)[:*_/](?=in(nen)?\b)")
+"""The mark in German words for people of any gender: `Wähler:innen`."""
 
 
 def name_words(name: str) -> tuple[str, ...]:
     """Return the words of a column's name, folded; the same for `AuthorId` and `author_id`."""
-    return tuple(fold_name(CAMEL_JOINT.sub(" ", name)).split())
+    return tuple(fold_name(CAMEL_JOINT.sub(" ", BOTH_GENDERS.sub("", name))).split())
 
 
 def is_about(words: Iterable[str], topic: str) -> bool:

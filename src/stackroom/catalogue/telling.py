@@ -65,7 +65,7 @@ LISTS = (FieldType.TAGS, FieldType.TEXTS)
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 NUMBER_GROUPS = (_Group.RATING, _Group.PRICE, _Group.MEASURE)
-TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIME, _Group.PRICE, _Group.MEASURE)
+TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIME, _Group.PRICE)
 
 
 def telling_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
@@ -90,8 +90,10 @@ def _of_kind(names: Iterable[str], spec: CatalogueSpec, kind: str) -> tuple[Fiel
 def _candidates(spec: CatalogueSpec, kind: str) -> Iterator[FieldSpec]:
     """Yield the fields that are shown as values: no names or body text, links, files, or ids of other records."""
     ids = {relation.field for relation in spec.relations}
+    in_title = {part.column for part in spec.title_field.template}
     for field in spec.fields.values():
         is_value = field.type not in (FieldType.URL, FieldType.JSON) and not field.names_file and field.name not in ids
+        is_value = is_value and field.source_path not in in_title
         if field.shown and is_value and field.role not in NAMING_ROLES and (not kind or field.is_of(kind)):
             yield field
 
@@ -159,9 +161,10 @@ def _words(name: str) -> tuple[str, ...]:
 
 def _use(field: FieldSpec) -> int:
     """Return how much a field is used: by its role, then by what its name says, to filter, to count and to search."""
-    by_name = 0 if _is_about(_words(field.name), "slight") else 8 * _is_named(field)
+    is_constant = field.type is FieldType.TEXT and field.filter is not None and not field.facet
+    by_name = 0 if is_constant or _is_about(_words(field.name), "slight") else 8 * _is_named(field)
     used = 2 * (field.filter is not None) + 2 * field.facet + field.searched
-    return 16 * (field.role is not None) + by_name + used
+    return 16 * (field.role is not None) + by_name + used - _is_about(_words(field.name), "slight")
 
 
 def _is_named(field: FieldSpec) -> bool:
@@ -205,13 +208,18 @@ def _counts_ratings(words: tuple[str, ...]) -> bool:
 
 
 def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
-    """Return the group that the last word names, else any word, else the one of the type."""
-    for some in ((_last_word(words),), words):
-        found = next((group for group in TERM_GROUPS if _is_about(some, group)), None)
+    """Return the group that the last word names, else any word, else the one of the type.
+
+    `author_gender` names no author; a `stage_name` is somebody's, whatever its other words.
+    """
+    for some, groups in (((_last_word(words),), TERM_GROUPS), (words, TERM_GROUPS[1:])):
+        found = next((group for group in groups if _is_about(some, group)), None)
         if found is _Group.KIND and field.type is FieldType.TAGS:
             return _Group.TAGS
         if found is not None:
             return found
+    if words[-1] == "name":
+        return _Group.PEOPLE
     if field.type in LISTS:
         return _Group.TAGS if field.facet else _Group.OTHER
     return _Group.KIND if field.facet or field.type is FieldType.ENUM else _Group.OTHER

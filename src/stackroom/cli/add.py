@@ -13,6 +13,7 @@ from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own
 from stackroom.assembly.locations import open_provider, open_rows, remembered_options
 from stackroom.assembly.model_choice import find_brought_model, want_model
 from stackroom.assembly.proposal import Proposal, profile_table
+from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
@@ -254,7 +255,24 @@ def _settle(workshop: Workshop, order: _Order, choices: Choices, *, show: bool, 
             )
         return order.recipe
     own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
-    return own or _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
+    if own is None:
+        return _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
+    return _adapted_recipe(workshop, order, own, show=show, ask=ask)
+
+
+def _adapted_recipe(workshop: Workshop, order: _Order, own: Recipe, *, show: bool, ask: bool) -> Recipe:
+    """Return the catalogue's recipe, changed as the user agrees to where the table lost columns."""
+    place = workshop.library.get_installed(order.name)
+    lost = find_lost_columns(workshop, order.source, place, own.loaded.spec)
+    told = [f"'{column}' looks like the column of '{name}' renamed" for name, column in lost.renamed.items()]
+    told += [f"no row has a column for '{name}' any more" for name in lost.gone]
+    if not told:
+        return own
+    if show:
+        click.echo(safe_line("; ".join(told)))
+    if ask and not (show and sys.stdin.isatty() and click.confirm("Change the spec accordingly?", default=True)):
+        return own
+    return own_recipe(lost.adapt(own.loaded))
 
 
 @contextmanager

@@ -77,10 +77,12 @@ class RankedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordForm:
-    """The form of a call's results: whole texts or their beginnings, fields that it asks for, and tiles for pages."""
+    """The form of a call's results: whole texts or parts of them, fields that it asks for, and tiles for pages."""
 
     whole: bool = False
     asked: Sequence[str] = ()
+    query: str = ""
+    """The words whose place in a long text is shown."""
     media: CallerMedia | None = None
     """The files of records for tiles; None: no tiles."""
     has_cells: bool = False
@@ -126,7 +128,7 @@ def shape_record(
         relevance=ranked.label if ranked else None,
         fields=plain_fields(record, fields),
         line=field_line(record, fields),
-        text=body_of(record, spec) if form.whole else snippet_of(record, spec),
+        text=body_of(record, spec) if form.whole else snippet_of(record, spec, query=form.query),
         origin=origin,
         why=shape_why(ranked.why) if ranked else None,
         tile=None if form.media is None else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),

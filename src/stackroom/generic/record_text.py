@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
@@ -15,6 +17,9 @@ VALUES_ON_A_LINE = 5
 VALUE_CHARS = 80
 SNIPPET_CHARS = 240
 DECIMALS = 4
+MOST_PLACES = 200
+"""How many places of words are looked at for the best part of a text."""
+QUERY_WORD = re.compile(r"[^\W_]{3,}")
 BETWEEN_FIELDS = " · "
 PAGE = re.compile(r"https?://\S+", re.IGNORECASE)
 MEDIA = re.compile(r"\.(jpe?g|png|gif|webp|svg|mp3|mp4|wav|ogg|webm)([?#]\S*)?$", re.IGNORECASE)
@@ -96,9 +101,30 @@ def body_of(record: Record, spec: CatalogueSpec) -> str:
     return str(record.fields.get(body.name) or "").strip() if body else ""
 
 
-def snippet_of(record: Record, spec: CatalogueSpec) -> str:
-    """Return the beginning of a record's description or passage."""
-    return shorten(" ".join(body_of(record, spec).split()), SNIPPET_CHARS)
+def snippet_of(record: Record, spec: CatalogueSpec, *, query: str = "") -> str:
+    """Return the part of a record's description or passage that has most of a query's words, else its beginning."""
+    text = " ".join(body_of(record, spec).split())
+    if len(text) <= SNIPPET_CHARS or not query:
+        return shorten(text, SNIPPET_CHARS)
+    start = _find_passage(text, [word[: max(4, len(word) - 2)] for word in QUERY_WORD.findall(query.casefold())])
+    return f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
+
+
+def _find_passage(text: str, stems: list[str]) -> int:
+    """Return where to begin so that most words begin like one of the stems; a rare one counts more than a frequent."""
+    folded = text.casefold()
+    if len(folded) != len(text) or not stems:
+        return 0
+    places = re.finditer(rf"\b(?:{'|'.join(map(re.escape, stems))})", folded)
+    found = [(match.start(), match[0]) for match in islice(places, MOST_PLACES)]
+    counts = Counter(stem for _, stem in found)
+
+    def worth(start: int) -> float:
+        return sum(1 / counts[stem] for stem in {stem for at, stem in found if start <= at < start + SNIPPET_CHARS})
+
+    last = len(text) - SNIPPET_CHARS
+    best = max((min(max(at - 60, 0), last) for at, _ in found), key=worth, default=0)
+    return folded.find(" ", best) + 1 if best and worth(best) > worth(0) else 0
 
 
 def find_page(record: Record, spec: CatalogueSpec) -> str | None:

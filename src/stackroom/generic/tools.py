@@ -275,6 +275,7 @@ class GenericTools:
         return RecordForm(
             whole=params.max_tokens is not None,
             asked=asked,
+            query=params.query if isinstance(params, SearchParams) else "",
             media=CallerMedia(principal, self._media) if is_drawn else None,
             has_cells="cells" in params.include,
         )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose
+from stackroom.errors import InputError
 from stackroom.sources.port import RowSource, SourceRow
 from support.work import count_calls
 
@@ -40,6 +41,11 @@ def test_a_table_of_moderate_size_is_read_whole_and_its_statistics_are_exact() -
     assert (title.rows, title.distinct) == (9000, 9000)
     inferred = table.propose(name="made").inferred
     assert not any("sample" in field.reason for field in inferred.fields)
+
+
+def test_a_table_of_very_many_columns_is_refused_at_its_first_row() -> None:
+    with pytest.raises(InputError, match=r"made\.csv: it has 50,000 columns, and a spec is proposed for at most 5,000"):
+        profile_table(MadeRows(10**9, 50_000))
 
 
 def test_of_a_larger_table_rows_spread_over_all_of_it_are_read_and_every_reason_says_so() -> None:

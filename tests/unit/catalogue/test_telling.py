@@ -59,6 +59,15 @@ ARTISTS = {
     "placeOfDeath": FACET,
     "url": 'type = "url"',
 }
+MONSTERS = {
+    "category": 'type = "text"\nfilter = true',
+    "sort_name": FACET,
+    "clean_name": FACET,
+    "type": FACET,
+    "size": FACET,
+    "artist_gender": FACET,
+    **dict.fromkeys(("str", "initiative", "cr", "ac", "hp"), COUNT),
+}
 DRINKS = {
     "row_id": COUNT,
     "date_modified": f'type = "date"\n{RANGE}',
@@ -86,6 +95,7 @@ def names(spec: CatalogueSpec) -> list[str]:
         (WINES, ["winery", "variety", "country", "province", "points", "price"]),
         (GAMES, ["year_published", "mechanics", "domains", "rating_average", "min_players", "users_rated"]),
         (ARTISTS, ["yearOfBirth", "gender", "placeOfBirth", "placeOfDeath"]),
+        (MONSTERS, ["clean_name", "type", "size", "cr", "ac", "hp"]),
         (DRINKS, ["category", "alcoholic", "glass", "date_modified"]),
     ],
 )

@@ -45,6 +45,14 @@ def told(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
     return f"{line}\n{body_of(record, spec) if whole else snippet_of(record, spec)}".strip()
 
 
+def test_a_snippet_shows_the_words_that_were_searched_for_and_else_the_beginning(spec: CatalogueSpec) -> None:
+    body = "Stats and saves. " * 30 + "Its fiery breath melts the armour of knights. " + "More of the same. " * 30
+    record = film(plot=body)
+    assert "fiery breath melts" in snippet_of(record, spec, query="who melts armour with breath?")
+    for query in ("", "nothing of it", "stats"):
+        assert snippet_of(record, spec, query=query).startswith("Stats and saves.")
+
+
 def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: CatalogueSpec) -> None:
     genres = tuple(Tag("", name) for name in ("drama", "sea", "ghost", "slow", "quiet", "old"))
     record = film(

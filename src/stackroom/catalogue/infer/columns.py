@@ -21,8 +21,8 @@ FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
-LEAST_KEYED = 0.5
-"""The share of rows that ids made of the title must tell apart."""
+GOOD_NAMING, LEAST_KEYED = 0.9, 0.5
+"""The shares of rows that a title tells apart: if it makes the best ids, and if it makes any."""
 ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT, Form.URL)
 NUMBERED = re.compile(r"(.*?[^\W\d])[\s_.-]*(\d{1,2})", re.DOTALL)
 FEWEST_MEMBERS = 3
@@ -60,7 +60,8 @@ def _find_reason(column: ColumnProfile) -> str | None:
         return "its name is empty or cannot be encoded"
     if column.form is Form.BYTES:
         return "it holds bytes, not text"
-    if is_unnamed(column) and _counts_rows(column):
+    is_counter = len(column.words) == 1 and is_about(column.words, "counters")
+    if (is_counter or is_unnamed(column)) and _counts_rows(column):
         return "it only counts the rows"
     if is_about(column.name.lower().split(".")[:-1], "translations") and column.form is Form.TEXT:
         return "it is a translation"
@@ -97,10 +98,10 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
 def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
     """Return the template of ids where no column is one, and a note on it; an empty template where none would last.
 
-    It is the title if that differs in every row, else a short text that does, else the title with what repeats.
+    It is the title if that differs in nearly every row, else a short text that does, else the title with what repeats.
     """
     unique = [column for column in columns if column.rows >= FEWEST_ROWS and _is_unique_text(column)]
-    key = title if len(title) == 1 and title[0].is_unique else (unique[:1] or title)
+    key = title if len(title) == 1 and title[0].naming_share >= GOOD_NAMING else (unique[:1] or title)
     has_braces = any(set(column.name) & set("{}") for column in key)
     if not key or has_braces or distinct_together(key) < LEAST_KEYED * key[0].rows or _is_long(key):
         return "", "no column identifies a row; ids are made of what the row says"
@@ -210,7 +211,8 @@ def find_families(
         first, second = (set(column.texts) for column in (some * 2)[:2])
         if len(some) < FEWEST_MEMBERS or len(first | second) <= FEWEST_MEMBERS:
             continue
-        if len(first & second) >= LEAST_SHARED * len(second):
+        is_of_people = is_about(name_words(NUMBERED.sub(r"\1", some[0].name)), "people")
+        if is_of_people or len(first & second) >= LEAST_SHARED * len(second):
             bare = names[some[0].name].rstrip("0123456789").rstrip("_")
             wanted = (bare, f"{bare}s", f"all_{bare}", f"{bare}_list")
             name = next(name for name in wanted if name not in taken and FIELD_NAME.fullmatch(name))

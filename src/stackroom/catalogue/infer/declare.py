@@ -156,7 +156,10 @@ class _Inference:
         if role is FieldRole.BODY:
             reason = f"the most text: {column.mean_length:.0f} characters per cell{gaps(column)}"
             return replace(field, role=role, searched=True, filtered=False, facet=False, reason=reason)
-        return replace(field, role=role) if role is not None and field.type in ROLE_TYPES[role] else field
+        if role is None or field.type not in ROLE_TYPES[role]:
+            return field
+        is_event = role is FieldRole.TIME and not has_word(column, "lifetimes")
+        return replace(field, role=role, reason=f"{field.reason}; when it happened" if is_event else field.reason)
 
     def _keep_most_useful(
         self, fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile]

@@ -29,6 +29,7 @@ ENOUGH_OF_PARTS = (1.0, 0.95, 0.85)
 LEAST_GAIN = 0.03
 LEAST_NAMING = 0.3
 """The share of distinct values below which a column that is not named as a title names nothing."""
+LONGEST_ABBREVIATION = 4
 TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_of_record")
 PERSON_NAMES = (re.compile(r"first ?name|given ?name|forename"), re.compile(r"last ?name|sur ?name|family ?name"))
 BRACES = re.compile(r"[{}]")
@@ -99,8 +100,10 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     texts = [column for column in columns if column.form in forms and not is_link(column)]
     texts = [column for column in texts if not is_unnamed(column) or column.rows <= 10]
     named = [column for column in texts if column.filled_share >= 0.5 and column.longest <= 1000]
+    best = max((column.naming_share for column in named if is_title_name(column)), default=0.0)
     for word in words_about("titles"):
-        if exact := next((column for column in named if column.words == (word,)), None):
+        exact = next((column for column in named if column.words == (word,)), None)
+        if exact is not None and exact.naming_share >= best / 2:  # the title of a job names nobody
             return exact
     if ending := [column for column in named if is_title_name(column)]:
         return max(ending, key=lambda column: round(column.naming_share, 2))
@@ -134,7 +137,8 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     has_gaps = bool(parts) and max(part.filled_share for part in parts) < GOOD_FILLED
     cost = column.mean_length / 400 + (0.5 if has_gaps else 0.15) * _is_figure(column) + 0.3 * (1 - column.filled_share)
     named = 0.3 if is_title_name(column) else 0.1 if has_word(column, "kinds") else 0
-    return _share([*parts, column]) - cost + named
+    is_abbreviation = column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
+    return _share([*parts, column]) - cost + named - 0.1 * is_abbreviation
 
 
 def _share(parts: Sequence[ColumnProfile]) -> float:
@@ -227,7 +231,9 @@ def _worth_as_body(column: ColumnProfile) -> float:
 
 
 def _worth_as_time(column: ColumnProfile) -> float:
-    return column.filled_share * (2 if is_year(column) else 1 if _is_date(column) else 0)
+    """Return how well a column tells when a thing happened: its event before its maker's birth, years before dates."""
+    named = 0.1 if has_word(column, "lifetimes") else 1.5 if has_word(column, "events") else 1.0
+    return column.filled_share * named * (2 if is_year(column) else 1 if _is_date(column) else 0)
 
 
 def _worth_as_popularity(column: ColumnProfile) -> float:

@@ -132,6 +132,7 @@ MULTIPLES = {
 }
 UNIT = pattern(r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰")
 FULL_WIDTH = str.maketrans("０１２３４５６７８９，．％－", "0123456789,.%-")
+ORDINAL = re.compile(r"(?:st|nd|rd|th|er|ème)\b")
 GROUPING = re.compile(rf"[{SPACES}' ]")
 THOUSANDS = re.compile(r"^[-+]?[1-9][0-9]{0,2},[0-9]{3}$")
 DECIMAL = re.compile(r"[.eE]")
@@ -278,7 +279,7 @@ def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
     rest = after[found.end() :].strip() if found else after.strip()
     if not rest or MONEY.fullmatch(rest):
         return multiple, rest
-    return multiple, rest if UNIT.fullmatch(rest) else None
+    return multiple, rest if UNIT.fullmatch(rest) and not ORDINAL.match(after) else None
 
 
 def _scaled(figure: str, multiple: int) -> int | float | None:

@@ -74,7 +74,20 @@ def test_a_range_has_bounds_and_is_no_number(
 
 @pytest.mark.parametrize(
     "text",
-    ["", "many", "12:30", "16 June 1997", "26-Oct-12", "10-5%", "$5 kg", "5 of the best cooks", "1e999", "v1.2", "7 8"],
+    [
+        "",
+        "many",
+        "12:30",
+        "16 June 1997",
+        "26-Oct-12",
+        "10-5%",
+        "$5 kg",
+        "5 of the best cooks",
+        "1e999",
+        "v1.2",
+        "7 8",
+        "9th Circuit",
+    ],
 )
 def test_other_texts_are_no_number(text: str) -> None:
     assert number_and_unit(text) is None
