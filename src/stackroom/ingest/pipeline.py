@@ -6,6 +6,7 @@ recognised and cost nothing, and so are texts that were embedded. Edits made by 
 `hand_edits`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -226,7 +227,8 @@ class _Run:
         self._is_one_step = source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
         self._composed: dict[RecordId, str] = {}
-        """Composed id → the digest of the values that had it first."""
+        """An id that is made of values → the digest of all values that had it first."""
+        self._repeated: Counter[RecordId] = Counter()
         self._unchanged: set[str] = set()
         """The places of rows that were passed over."""
         self._other_model: ModelId | None = None
@@ -251,7 +253,7 @@ class _Run:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
-            self._report.notes += self._source.notes
+            self._report.notes += [*self._source.notes, *self._repetitions()]
             ledger.replace_changes(name, self._source.changes)
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
@@ -441,12 +443,24 @@ class _Run:
             yield record
 
     def _told_apart(self, record: Record) -> Record:
-        """Return a record with a digest after its composed id where a row with other values has the same one."""
-        if not self._target.spec.id_template:
+        """Return a record of a table without ids, told apart from others of the same title or the same values.
+
+        Two equal rows may be two sales or two answers: the later one has its number after the id.
+        """
+        spec, is_table = self._target.spec, self._source.is_whole and self._target.mapping.is_by_spec
+        if spec.id_path or spec.group_path or not is_table:
             return record
-        digest = digest_of_values(record.fields)
-        first = self._composed.setdefault(record.id, digest)
-        return record if first == digest else replace(record, id=RecordId(f"{record.id} {digest}"))
+        digest, made = digest_of_values(record.fields), record.id
+        if self._composed.setdefault(made, digest) != digest:
+            made = RecordId(f"{made} {digest}")
+        self._repeated[made] += 1
+        number = self._repeated[made]
+        return replace(record, id=RecordId(f"{made} {number}") if number > 1 else made)
+
+    def _repetitions(self) -> list[str]:
+        count = self._repeated.total() - len(self._repeated)
+        rows = "1 row repeats an earlier one" if count == 1 else f"{count:,} rows repeat an earlier one"
+        return [f"{rows} in every field; each is a record of its own"] if count else []
 
     def _why_duplicate(self, record: Record, first: str) -> str:
         if self._is_of_several_kinds and first == self._identities.get(record.id):

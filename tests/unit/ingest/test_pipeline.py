@@ -109,11 +109,18 @@ def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_o
     bench = IngestBench(spec=spec, mapping=build_mapping(spec), embedder=None)
     rows = [{"title": "Alien", "year": "1979"}, {"title": "Solaris", "year": "1972", "synopsis": "Slow."}]
     again = {"title": "Alien", "year": "1979", "synopsis": "Another one."}
-    assert bench.add(ListedRows([*rows, again, rows[0]])).duplicates == 1
+    first = bench.add(ListedRows([*rows, again, rows[0]]))
+    assert (first.written, first.duplicates) == (4, 0)
+    assert "1 row repeats an earlier one in every field; each is a record of its own" in first.notes
     ids = sorted(bench.records())
-    assert [one[:12] for one in ids] == ["Alien (1979)", "Alien (1979)", "Solaris (197"]
+    assert [ids[0], ids[1], ids[2][:13], ids[3]] == [
+        "Alien (1979)",
+        "Alien (1979) 2",
+        "Alien (1979) ",
+        "Solaris (1972)",
+    ]
     report = bench.add(ListedRows([rows[0], {**rows[1], "synopsis": "Slow and deep."}, again, rows[0]]))
-    assert (report.written, report.unchanged, report.removed) == (1, 2, 0)
+    assert (report.written, report.unchanged, report.removed) == (1, 3, 0)
     assert sorted(bench.records()) == ids
 
 
