@@ -111,7 +111,10 @@ def _kind(column: str, cells: Collection[Any]) -> str:
 
 
 def _plain(cell: Any, is_added_up: bool) -> Any:
-    if is_nothing(cell):
-        return None
+    """Return a cell as a text without spaces around it, or as the number that it is; None if it is empty."""
+    if isinstance(cell, str) and not is_added_up:
+        return cell.strip() or None
     number = read_number(cell) if is_added_up else None
-    return text_of(cell) if number is None else number
+    if number is not None:
+        return number
+    return None if is_nothing(cell) else text_of(cell)

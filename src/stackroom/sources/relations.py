@@ -37,7 +37,6 @@ DECIMALS = 6
 """The decimals of a sum that are kept; those after them are errors of binary fractions."""
 JSON_LIST = "json_group_array(CAST({} AS TEXT))"
 """The expression of a JSON list of values in SQLite."""
-REVENUE = "revenue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +77,23 @@ class Table:
     @property
     def naming(self) -> tuple[str, ...]:
         """The columns that together name a row: its proper name, or its first text that is no key."""
-        return self.proper_name or tuple(self._words)[:1]
+        return self.proper_name or tuple(self.words)[:1]
 
     @cached_property
     def proper_name(self) -> tuple[str, ...]:
         """The columns that are named as names: both names of a person, a name or title; never a key or a job title."""
-        called = {" ".join(words): column for column, words in self._words.items()}
+        called = {" ".join(words): column for column, words in self.words.items()}
         person = [next(filter(None, map(called.get, names)), None) for names in (FIRST_NAMES, LAST_NAMES)]
         whole = tuple(column for column in person if column is not None)
         if len(whole) == len(person):
             return whole
         is_person = not called.keys().isdisjoint(PERSON)
-        ranks = {column: self._name_rank(words, is_person=is_person) for column, words in self._words.items()}
+        ranks = {column: self._name_rank(words, is_person=is_person) for column, words in self.words.items()}
         best = max(ranks, key=lambda column: ranks[column], default="")
         return (best,) if ranks.get(best) else whole
 
     @cached_property
-    def _words(self) -> dict[str, tuple[str, ...]]:
+    def words(self) -> dict[str, tuple[str, ...]]:
         """The words of the names of its texts, without keys."""
         keys = {*self.keys, *(reference.column for reference in self.references), *filter(is_key_name, self.texts)}
         return {column: name_words(column) for column in self.texts if column not in keys}
@@ -199,6 +198,8 @@ class JoinedColumn:
     origin: str
     """Its origin, for people."""
     read: Callable[[Any], Any]
+    table: str = ""
+    """The table whose name is put before its own where that is taken; without one, it is left out."""
     child: Child | None = None
 
 
@@ -240,6 +241,17 @@ def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedCol
         if naming := tables[end].naming:
             value = _followed(f"t.{quoted(chain[0].column)}", chain, naming)
             yield JoinedColumn(name=name, value=value, origin=f"{' '.join(naming)} of {end}, by {way}", read=_name)
+
+
+def _iter_places(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedColumn]:
+    """Yield the places of what the foreign keys of a table lead to, if it has no place of its own."""
+    has_place = any(is_about(name_words(column), "locations") for column in table.columns)
+    for reference in table.references if not has_place else ():
+        for column, words in tables[reference.table].words.items() if reference.table in tables else ():
+            if is_about(words[-1:], "locations") and "address" not in words:
+                value = _followed(f"t.{quoted(reference.column)}", (reference,), (column,))
+                origin = f"{column} of {reference.table}, by {reference.column}{reference.reason}"
+                yield JoinedColumn(name=column, value=value, origin=origin, read=_name, table=reference.table)
 
 
 def _iter_children(table: Table, tables: Mapping[str, Table]) -> Iterator[Child]:
@@ -287,17 +299,19 @@ def _iter_sums(rows: Table) -> Iterator[tuple[str, str, str]]:
     discount = next((column for column in words if is_about(words[column], "discounts")), None)
     value, formula = f"l.{quoted(price)} * l.{quoted(quantity)}", f"{price} × {quantity}"
     if discount in rows.shares:
-        yield REVENUE, f"{value} * (1 - coalesce(l.{quoted(discount)}, 0))", f"{formula} × (1 − {discount})"
+        yield "revenue", f"{value} * (1 - coalesce(l.{quoted(discount)}, 0))", f"{formula} × (1 − {discount})"
     else:
-        yield REVENUE if discount is None else f"{price}_times_{quantity}", value, formula
+        yield "revenue" if discount is None else f"{price}_times_{quantity}", value, formula
 
 
 def _with_free_names(columns: Iterable[JoinedColumn], taken: Iterable[str]) -> Iterator[JoinedColumn]:
-    """Yield the columns whose name is free in lower case; those of a child may have its name before theirs."""
-    used = {name.lower() for name in taken}
+    """Yield the columns whose name, or if it is taken whose name after that of its table, is free in lower case."""
+    used = {"_".join(name_words(name)) for name in taken}
     for column in columns:
-        names = [column.name.lower(), *([f"{column.child.table.name}_{column.name}".lower()] if column.child else [])]
-        if free := next((name for name in names if name not in used), None):
+        table = column.child.table.name if column.child else column.table
+        names = [column.name, *([f"{table} {column.name}"] if table else [])]
+        called = ("_".join(name_words(name)) or name.lower() for name in names)
+        if free := next((name for name in called if name not in used), None):
             used.add(free)
             yield replace(column, name=free)
 
@@ -313,8 +327,7 @@ class Selection:
     @property
     def origins(self) -> dict[str, str]:
         """The origin of each joined column."""
-        own = len(self.names) - len(self.joined)
-        return {name: column.origin for name, column in zip(self.names[own:], self.joined, strict=True)}
+        return {column.name: column.origin for column in self.joined}
 
     def to_row(self, number: int, cells: Sequence[Any], plain: Callable[[Any], Any]) -> SourceRow:
         """Return a row of the result; `plain` makes the value of a cell."""
@@ -329,16 +342,16 @@ def select_joined(table: Table, tables: Iterable[Table], *, collect: str = JSON_
     by_name = {other.name: other for other in tables}
     named = {table.name, *(reference.table for reference in table.references)}
     children = list(_iter_children(table, by_name))
-    columns = [*_iter_names(table, by_name)]
+    columns = [*_iter_names(table, by_name), *_iter_places(table, by_name)]
     columns += [column for child in children for column in _iter_of_child(child, by_name, named, collect)]
     joined = tuple(_with_free_names(columns, table.columns))[:MOST_JOINED]
     values = [f"t.{quoted(column)}" for column in table.columns]
-    joins = ""
-    for number, child in enumerate(children):
-        own = {f"v{place}": column for place, column in enumerate(joined) if column.child is child}
-        joins += _grouped(child, {name: column.value for name, column in own.items()}, f"c{number}") if own else ""
     for place, column in enumerate(joined):
         values.append(column.value if column.child is None else f"c{children.index(column.child)}.v{place}")
+    joins = ""
+    for number, child in enumerate(children):
+        own = {f"v{place}": column.value for place, column in enumerate(joined) if column.child is child}
+        joins += _grouped(child, own, f"c{number}") if own else ""
     return Selection(
         statement=f"SELECT {', '.join(values)} FROM {quoted(table.name)} AS t{joins}",
         names=tuple(unique_names([*table.columns, *(column.name for column in joined)])),

@@ -58,10 +58,7 @@ class SheetRows(FileRows):
 
     def list_sheets(self) -> dict[str, "SheetRows"]:
         """Return this sheet, and the others that are shown and have cells."""
-        return {
-            self._sheet.name: self,
-            **{name: self._of(name) for name in self.other_tables if name not in self._hidden},
-        }
+        return {self.table: self} | {name: self._of(name) for name in self.other_tables if name not in self._hidden}
 
     def _of(self, name: str) -> "SheetRows":
         other = copy.copy(self)

@@ -264,8 +264,7 @@ def _iter_likely(db: apsw.Connection, table: Table, tables: Sequence[Table]) -> 
     for column in table.columns if table.kind == "table" else ():
         for other in tables:
             key = find_referred(column, table, other) if other is not table else None
-            share = _contained(db, table, column, other, key) if key else 0
-            if key and share >= LEAST_CONTAINED:
+            if key and (share := _contained(db, table, column, other, key)) >= LEAST_CONTAINED:
                 reason = f" ({share:.0%} of its values are there)".replace("%", " %")
                 yield Reference(column=column, table=other.name, key=key, reason=reason)
                 break

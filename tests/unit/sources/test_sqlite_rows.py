@@ -218,7 +218,7 @@ def test_the_rows_that_refer_to_a_row_give_their_number_sums_and_products_as_sql
     for row, (count, quantity, revenue, products) in zip(rows, expected, strict=True):
         assert (row["quantity"], row["revenue"]) == (quantity, pytest.approx(revenue, abs=1e-6))
         if table == "Orders":
-            assert row["order details_count"] == count
+            assert row["order_details_count"] == count
             assert row["products"] == (sorted(products.split(",")) if products else None)
     assert source.origins["revenue"] == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
 
@@ -469,7 +469,7 @@ def test_the_real_music_database_gives_readable_tracks(shared_data: Any) -> None
     assert source.id_column == "TrackId"
     assert len(rows) == source.count_rows() == 3_503
     assert {"Album", "Genre", "PlaylistTrack"} <= set(source.other_tables)
-    assert all(row["album"] and row["genre"] and row["mediatype"] for row in rows)
+    assert all(row["album"] and row["genre"] and row["media_type"] for row in rows)
     assert all(row["AlbumId"] and row["GenreId"] for row in rows)
     assert all(row["artist"] for row in rows)
     assert rows[0]["playlist"] == ["Heavy Metal Classic", "Music"]
