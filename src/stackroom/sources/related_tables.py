@@ -79,10 +79,7 @@ class CopiedTables:
         """Yield the rows of the main table with the joined columns."""
         for row, copied in zip(rows, self._rows.iter_rows(), strict=False):
             first, cell = next(iter(copied.values.items()))
-            if row.problem:
-                yield row
-                continue
-            if _plain(row.values.get(first), is_measure(first)) != cell:
+            if not row.problem and _plain(row.values.get(first), is_measure(first)) != cell:
                 raise InputError(f"{row.place}: the file was changed while it was read; run the same command again")
             yield replace(row, values={**row.values, **{name: copied.values[name] for name in self.origins}})
 

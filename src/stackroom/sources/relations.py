@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -141,7 +141,7 @@ def find_referred(column: str, table: Table, other: Table) -> str | None:
     `book_id` is the `book_id` of another table, and in `loans` the `id` of `books`; in `books` it is of the row itself.
     """
     words = name_words(column)
-    *before, last = words
+    *before, last = words or ("",)
     entity = (
         before if is_about([last], "codes") or is_about([last], "unique_codes") else [*before, last.removesuffix("id")]
     )
@@ -180,8 +180,7 @@ def list_names(tables: Sequence[Table]) -> str:
     return f"tables: {', '.join(table.name for table in tables[:MOST_NAMED]) or 'none'}{more}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(NamedTuple):
     """A table whose rows lead to a row of the main one, by one foreign key or two."""
 
     table: Table

@@ -54,6 +54,7 @@ def test_sheets_that_a_key_relates_are_joined_and_others_are_not(tmp_path: Path,
         ("order_id", "orders", "returns", ["order_id"], None),
         ("name", "orders", "customers", ["name"], None),
         ("city", "orders", "customers", ["city"], None),
+        ("%", "orders", "customers", ["id", "#"], None),
     ],
 )
 def test_a_column_refers_to_a_key_of_its_name_or_to_that_of_the_table_it_names(
