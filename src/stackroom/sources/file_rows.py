@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from stackroom.errors import InputError
@@ -102,7 +103,6 @@ def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
 
 Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]
 """Joins columns of other tables to the rows of one."""
-NOT_JOINED: Mapping[str, str] = {}
 
 
 class FileRows(RowSource):
@@ -111,7 +111,7 @@ class FileRows(RowSource):
     takes: ClassVar[frozenset[str]] = frozenset()
     """The options that mean something for the format."""
     join: Join | None = None
-    origins: Mapping[str, str] = NOT_JOINED
+    origins: Mapping[str, str] = MappingProxyType({})
     joined_files: tuple[str, ...] | None = None
     """The files whose tables are joined to the rows."""
     join_notes: tuple[str, ...] = ()

@@ -94,8 +94,6 @@ DATABASE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.IGNO
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
 SIGNS = "-_. "
-MARK = "|"
-"""The sign between files that are joined."""
 SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
 
@@ -210,14 +208,14 @@ def _read_part(part: str) -> ReadOptions:
         header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
         encoding=stated.get("encoding"),
         records=stated.get("records"),
-        join=tuple(map(unquote, stated["join"].split(MARK))) if "join" in stated else None,
+        join=tuple(map(unquote, stated["join"].split("|"))) if "join" in stated else None,
     )
 
 
 def _written_part(options: ReadOptions) -> str:
     numbers = {"skip": options.skip, "header_rows": options.header_rows}
     settings = [f"{name}={number}" for name, number in numbers.items() if number is not None]
-    files = MARK.join(map(quote, options.join)) if options.join else None
+    files = "|".join(map(quote, options.join)) if options.join else None
     texts = {"encoding": options.encoding, "records": options.records, "join": files}
     settings += [f"{name}={quote(text, safe='.[]/')}" for name, text in texts.items() if text is not None]
     part = options.query if options.query is not None else options.part or ""

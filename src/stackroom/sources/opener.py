@@ -4,7 +4,6 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import unique_names
@@ -29,8 +28,7 @@ OpenFile = Callable[[Path, ReadOptions], FileRows]
 def _open_sheet(path: Path, options: ReadOptions) -> FileRows:
     """Open a spreadsheet, with the sheets that belong together; its reader is loaded at the first one."""
     sheet = importlib.import_module(SHEET_READER).SheetRows(path, options)
-    sheets = cast(Mapping[str, FileRows], sheet.list_sheets())
-    return relate(sheets, is_chosen=bool(options.given))[0]
+    return relate(sheet.list_sheets(), is_chosen=bool(options.given))[0]
 
 
 ENDINGS: Mapping[str, OpenFile] = {

@@ -142,11 +142,8 @@ def find_referred(column: str, table: Table, other: Table) -> str | None:
     """
     words = name_words(column)
     *before, last = words or ("",)
-    entity = (
-        before if is_about([last], "codes") or is_about([last], "unique_codes") else [*before, last.removesuffix("id")]
-    )
+    named = [stem(word) for word in (*before, last.removesuffix("id")) if word and not is_key_name(word)]
     own, others = ([stem(word) for word in name_words(place.name)] for place in (table, other))
-    named = [stem(word) for word in entity if word]
     keys = [key for key in other.uniques if is_key_name(key)]
     if not named or not keys or named == own:
         return None
