@@ -181,7 +181,9 @@ class CsvRows(FileRows):
         unnamed = sum(not cell.strip() for cell in headers[0][1:])
         if layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(headers[0])):
             self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
-        return column_names(headers)
+        if layout.header_rows > 1 and self._options.header_rows is None:
+            self._notes.add(f"the header has a second line: {shown(headers[1])}; --header-rows 1 reads it as a row")
+        return column_names(headers, head.rows[layout.titles + layout.header_rows :])
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:

@@ -33,6 +33,7 @@ FOOTNOTE = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a cell below a table that is about the table."""
+LABEL = re.compile(r"(open-ended )?(response|answer)s?|antwort(en)?|r[eé]ponses?|respuestas?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,16 @@ def count_filled(row: Cells) -> int:
 
 def find_layout(rows: Sequence[Cells], *, titles: int | None = None, header_rows: int | None = None) -> Layout:
     """Return the layout of a table by its first rows, none of them empty; what is given is not inferred."""
-    return Layout(
-        titles=count_titles(rows) if titles is None else titles, header_rows=1 if header_rows is None else header_rows
-    )
+    above = count_titles(rows) if titles is None else titles
+    if header_rows is None:
+        header_rows = 2 if len(rows) > above + 2 and _has_labels(rows[above + 1]) else 1
+    return Layout(titles=above, header_rows=header_rows)
+
+
+def _has_labels(row: Cells) -> bool:
+    """Return whether a row has nothing but `Response`, as surveys have below each question."""
+    labels = [str(cell) for cell in row if not is_empty(cell)]
+    return len(labels) >= max(2, len(row) / 2) and all(map(LABEL.fullmatch, labels))
 
 
 def count_titles(rows: Sequence[Cells]) -> int:
@@ -74,10 +82,13 @@ def usual_width(rows: Sequence[Cells]) -> int:
     return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
 
 
-def column_names(headers: Sequence[Cells]) -> list[str]:
-    """Return the names of the columns below these rows of headings."""
+def column_names(headers: Sequence[Cells], below: Sequence[Cells] = ()) -> list[str]:
+    """Return the names of the columns below these rows of headings; a first one of years alone needs no heading."""
     texts = [["" if is_empty(cell) else str(cell) for cell in row] for row in headers]
-    return unique_names(texts[0]) if len(texts) == 1 else joined_names(texts)
+    names = unique_names(texts[0]) if len(texts) == 1 else joined_names(texts)
+    firsts = [str(row[0]) for row in below if row and not is_empty(row[0])]
+    has_years = len(firsts) > 1 and all(map(YEAR.fullmatch, firsts)) and "year" not in names
+    return ["year", *names[1:]] if has_years and not any(text[0].strip() for text in texts) else names
 
 
 def is_footnote(row: Cells, width: int) -> bool:

@@ -81,8 +81,9 @@ class SheetRows(FileRows):
                 f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name another: --sheet NAME"
             )
         used = _used_places(headers, body)
-        names = column_names([[row[place] for place in used] for row in headers])
-        missing = MissingCells([[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]], self._notes)
+        sample = [[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]]
+        names = column_names([[row[place] for place in used] for row in headers], sample)
+        missing = MissingCells(sample, self._notes)
         for number, row in body:
             cells = [row[place] for place in used]
             yield missing.emptied(SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True))))

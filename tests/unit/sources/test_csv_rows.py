@@ -284,6 +284,18 @@ def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(t
     assert list(next(rows).values) == ["name Bread", "price net", "price gross", "place town", "place street"]
 
 
+def test_a_second_line_that_says_the_same_of_all_columns_belongs_to_the_header(tmp_path: Path) -> None:
+    table = source(tmp_path, "id,Do you smoke?,Age,Income\n,Response,Response,Response\n1,No,7,low\n2,Yes,7,low\n")
+    assert [list(row.values) for row in table.iter_rows()] == [["id", "Do you smoke?", "Age", "Income"]] * 2
+    assert table.notes == (
+        "the header has a second line: 'Response Response Response'; --header-rows 1 reads it as a row",
+    )
+
+
+def test_a_first_column_of_years_needs_no_name(tmp_path: Path) -> None:
+    assert values(tmp_path, ",milk,tea\n1975,3,4\n1976,5,6\n")[0] == {"year": "1975", "milk": "3", "tea": "4"}
+
+
 def test_a_file_without_a_header_is_read_with_an_option(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("1,2.5\n2,3.5\n")
