@@ -60,7 +60,9 @@ class ReadingNotes:
 
     def change(self, kind: str, column: str, example: str) -> None:
         """Count a cell that is read as other than it is written; the example of the first is kept."""
-        self.changes.setdefault((kind, column), CellChange(kind=kind, column=column, example=example)).count += 1
+        if (kind, column) not in self.changes:
+            self.changes[kind, column] = CellChange(kind=kind, column=column, example=example)
+        self.changes[kind, column].count += 1
 
     def lose(self, place: str) -> None:
         """Count a line with letters that cannot be decoded."""

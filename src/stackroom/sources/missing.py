@@ -5,7 +5,6 @@ Such a word is a value where it is written as the other cells of its column are:
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -38,7 +37,7 @@ class MissingCells:
             if cell in WRITTEN and not self._is_value(column, cell):
                 self._notes.change("missing", name, f"'{cell}', {row.place}")
                 values[name] = None
-        return replace(row, values=values)
+        return SourceRow(place=row.place, values=values)
 
     def _is_written_as_others(self, column: int, word: str) -> bool:
         if word.lower() not in WORDS:
