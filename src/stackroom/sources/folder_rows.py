@@ -36,7 +36,7 @@ class FolderRows(RowSource):
         if not self._path.exists():
             raise InputError(f"{path}: no such file or folder; check the path")
         if next(self._files(), None) is None:
-            raise InputError(f"{path}: no supported file in it; supported: {KINDS}; tables are added one by one")
+            raise InputError(f"{path}: no supported file in it; supported: {KINDS}")
 
     @staticmethod
     def reads(path: Path) -> bool:

@@ -34,7 +34,7 @@ def relate(tables: Mapping[str, FileRows], *, is_chosen: bool) -> tuple[FileRows
     Return it, and the tables that no key relates to another. One that cannot be read is such a table.
     """
     first = next(iter(tables))
-    known = [table for name, rows in tables.items() if (table := _find_table(name, rows))]
+    known = [table for name, rows in tables.items() if len(tables) > 1 and (table := _find_table(name, rows))]
     related = {
         place.name: tables[place.name]
         for table, other in permutations(known, 2)
