@@ -175,11 +175,6 @@ class SegmentBuilder:
         for number_column, number in zip(self._numbers.values(), numbers, strict=True):
             number_column.append(number)
 
-    def added(self, row: SegmentRow) -> SegmentRow:
-        """Add the next row, and return it."""
-        self.add(row)
-        return row
-
     def _add_vector(self, vector: Vector | None) -> None:
         """Add the vector of the row whose key was added last; nothing is kept before the first one."""
         if vector is None and not self._has_vectors:

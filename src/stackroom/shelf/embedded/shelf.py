@@ -33,7 +33,6 @@ from stackroom.shelf.embedded.shelf_index import BEHIND, ShelfIndex
 from stackroom.shelf.embedded.store import Store, Switch
 from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
-from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE, WRITER_LOCK_TIMEOUT_S, StoreWriter, publish_late
 from stackroom.shelf.lock import CatalogueLock
@@ -287,7 +286,7 @@ class EmbeddedShelf(StoreWriter):
     def _reached_view(self, reason: str) -> EmbeddedView | None:
         """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
         known = self._view
-        is_reached = known is not None and known.change_no == self.open_text().change_no()
+        is_reached = known is not None and known.change_no == self.index.open_text().change_no()
         view = (None if is_reached else self.index.find_view(may_be_behind=True)) or known
         return None if view is None else dataclasses.replace(view, stale=reason)
 
@@ -329,7 +328,7 @@ class EmbeddedShelf(StoreWriter):
         """Index the text of many new records while more are written. The lock is held until they are published."""
         if not self._exclusive or self.index.bases.name() is not None:
             return
-        if self._indexing is None and is_worthwhile(records) and not self.open_text().change_no():
+        if self._indexing is None and is_worthwhile(records) and not self.index.open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
         if self._indexing is not None:
             self._indexing.note_written()
@@ -345,10 +344,6 @@ class EmbeddedShelf(StoreWriter):
             indexing.note_all()
             if not indexing.finish():
                 logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
-
-    def open_text(self) -> TextIndex:
-        """Return the text index, opened once."""
-        return self.index.open_text()
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""

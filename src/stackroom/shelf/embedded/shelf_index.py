@@ -128,18 +128,20 @@ class ShelfIndex:
 
     def build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
-        builder = SegmentBuilder(self.spec, self.store.model(), values=self.open_text().values)
-        vector_no, built = 0, []
+        text = self.open_text()
+        builder = SegmentBuilder(self.spec, self.store.model(), values=text.values)
+        built = []
 
         def added() -> Iterator[SegmentRow]:
-            nonlocal vector_no
-            yield from map(builder.added, rows)
+            for row in rows:
+                builder.add(row)
+                yield row
             vector_no = self.store.counter(STORED_VECTORS)
             built.append(builder.build(self.store.change_no(), vector_no))  # while tantivy is indexing the last rows
 
-        self.open_text().build(added(), change_no=self.store.change_no)
+        text.build(added(), change_no=self.store.change_no)
         self.bases.swap(*built)
-        self.store.note_indexed(vector_no)
+        self.store.note_indexed(built[0].vector_no)
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""
