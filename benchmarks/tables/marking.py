@@ -129,7 +129,7 @@ def _shared(problems: Iterable[str], total: int) -> tuple[float, list[str]]:
 
 
 def _id_problems(truth: TableTruth, spec: CatalogueSpec) -> Iterator[str]:
-    stated = spec.id_path or spec.group_path
+    stated = spec.id_path or spec.group_path or " ".join(part.column for part in spec.id_template)
     if truth.id and stated not in truth.id:
         yield f"id: {stated or 'none'}, not {' or '.join(truth.id)}"
 

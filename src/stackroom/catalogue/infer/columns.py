@@ -15,8 +15,7 @@ from stackroom.text.cells.values import read_boolean
 
 FEWEST_ROWS = 20
 """The fewest rows in which a column with one value says nothing, and of which one may lack an id."""
-LONGEST_ID = 100
-LONGEST_KEY = 60
+LONGEST_ID, LONGEST_KEY, LONGEST_CODE = 100, 60, 8
 FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
@@ -183,7 +182,8 @@ def _is_unique_code(column: ColumnProfile) -> bool:
     if column.is_list or is_title_name(column) or not column.is_spaceless or column.longest > LONGEST_KEY:
         return False
     has_digits = sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
-    return column.longest == column.shortest > 1 or has_digits
+    is_even = column.longest - column.shortest <= 2 and column.longest <= LONGEST_CODE and column.rows >= FEWEST_ROWS
+    return column.longest == column.shortest > 1 or is_even or has_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,10 +36,10 @@ BRACES = re.compile(r"[{}]")
 COLUMN_IN_TEMPLATE = re.compile(r"\{([^{}]+)\}")
 PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
 POPULARITY_NAME = re.compile(
-    r"(\w+ )?popularity"
+    r"(\w+ )?popularity|\w+ (votes|voters|sales)"
     r"|((num|number|no|total) (of )?)?(users? )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
     r"( (count|counts|number|total|users))?"
-    r"|(\w+ )?(downloads|views|plays|listeners|followers|subscribers|streams|members|sales|favou?rites|likes|stars"
+    r"|(\w+ )?(downloads|views|plays|listeners|followers|subscribers|streams|members|favou?rites|likes|stars"
     r"|stargazers|backers|copies sold|playcount|readers|citations)( counts?| total)?"
     r"|(user )?(vote|rating|view|play|like|follower|download|review|favou?rite|citation) (counts?|number|total)"
 )
