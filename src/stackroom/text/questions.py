@@ -18,6 +18,7 @@ from stackroom.text.person_names import name_key
 from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
+    Lead,
     Mention,
     Mood,
     NamedTag,
@@ -46,6 +47,8 @@ LEAVING_OUT: Final = pattern(
     rf"(?:,\s?not|,?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))}))\s{{1,3}}(?P<what>[^,;.!?]{{2,80}})",
     re.IGNORECASE,
 )
+DESCRIBING: Final = pattern(r"\b(?:an?|the|one|who|whose|where|when)\s[^,;.!?]*\Z", re.IGNORECASE)
+"""The beginning of a description, of which a refusal is a part: "a boy born without magic"."""
 REFUSAL: Final = pattern(r"\b(?:not|no|without|never|isn't|aren't|don't)\s[^,;.!?]{2,60}", re.IGNORECASE)
 OF: Final = r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?"
 OF_PLACE: Final = pattern(rf"{OF}\Z", re.IGNORECASE)
@@ -98,8 +101,6 @@ class LeftOutPhrase(PhraseSpan):
     what: str
     is_marked: bool = True
     """Whether a word such as "except" says that records are left out, and not "no" or "without"."""
-    is_described: bool = False
-    """Whether it describes something in a record, as in "a boy without parents", and so stays in the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,16 +129,17 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     counting, orders = list(_counting(text)), [*_orders(text, vocabulary)]
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
-    mentions, leaving = list(iter_mentions(pieces)), [found.span() for found in LEAVING_OUT.finditer(text)]
+    leaving = [found.span() for found in LEAVING_OUT.finditer(text)]
     around = _Surroundings(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
+    all_mentions = iter_mentions(pieces)
+    mentions = [one for one in all_mentions if one.mood is not Mood.NOT or not _is_of_story(one.start, text, pieces)]
     known = [one for mention in mentions if (one := _stated(mention, around)) is not None]
     stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
     order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
     marked = list(_left_out(text, stated))
     refused = _refused(text, mentions, pieces, [*stated, *marked])
     left_out = tuple(phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept)
-    taken = [phrase for phrase in left_out if not phrase.is_described]
-    spans: list[PhraseSpan] = [*stated, *taken, *(one for one in asked if one in counting or one is order)]
+    spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
     rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
     return ReadQuery(
         stated=stated,
@@ -213,20 +215,20 @@ def _refused(
                 phrase=text[mention.start : mention.end],
                 what=text[what.start : what.end],
                 is_marked=False,
-                is_described=_is_described(mention.start, pieces),
             )
 
 
-def _is_described(start: int, pieces: Iterable[SentencePiece]) -> bool:
-    """Tell whether what begins here is of something in a record, as a word of the topic is before it."""
-    before = [piece.what for piece in pieces if piece.end <= start and piece.what is not PieceJoin.AND]
-    return before[-1:] == [Plain.WORD]
+def _is_of_story(start: int, text: str, pieces: Iterable[SentencePiece]) -> bool:
+    """Tell whether a refusal that begins here is of something in a record, and not of records."""
+    passed = (PieceJoin.AND, Lead.HAVING)
+    before = [piece.what for piece in pieces if piece.end <= start and piece.what not in passed]
+    return before[-1:] == [Plain.WORD] and DESCRIBING.search(text, 0, start) is not None
 
 
 def _unread_refusals(text: str, pieces: Sequence[SentencePiece], read: Collection[PhraseSpan]) -> Iterator[str]:
     """Yield the refusals of records that are not among what was read."""
     for found in REFUSAL.finditer(text):
-        if not _is_described(found.start(), pieces) and not any(span.overlaps(*found.span()) for span in read):
+        if not _is_of_story(found.start(), text, pieces) and not any(span.overlaps(*found.span()) for span in read):
             yield found[0].strip()
 
 

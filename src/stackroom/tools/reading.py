@@ -34,8 +34,6 @@ NAME_LIKE = 0.75
 SAME_NAME = 0.9
 LISTED_STRENGTH = 0.9
 """The strength of a record that meets the conditions of a question that asks for nothing else."""
-DESCRIBED_WORDS = 2
-"""The most words of a refusal within a description, as in "a boy without parents": a longer one is a story."""
 REFUSED_AT_MOST = 0.69
 """The strength of a record with words that a question refuses: it is no strong answer."""
 
@@ -366,7 +364,7 @@ def _resolved(view: CatalogueView, phrases: Sequence[LeftOutPhrase], scope: Scop
             excepted.keys[left_out.phrase] = named[0].key
         elif len(tokens) == 1 and left_out.is_marked:
             excepted.words[left_out.phrase] = NoneOf(WORDS_FIELD, tokens)
-        elif tokens and (not left_out.is_described or len(tokens) <= DESCRIBED_WORDS):
+        elif tokens:
             within = scope.narrowed(AllOf(WORDS_FIELD, tokens))
             excepted.refused[left_out.phrase] = list_in_scope(view, within)
     return excepted

@@ -36,6 +36,8 @@ WORDS = PreferenceVocabulary(
         ("recent horror", "recent horror", []),
         ("no zombies please", "", []),
         ("a boy without parents", "a boy without parents", []),
+        ("a town with no jazz", "a town with no jazz", []),
+        ("towns without jazz", "towns", [NoneOf("tags", ("jazz",))]),
     ],
 )
 def test_bounds_refusals_and_demands_are_conditions_and_the_rest_is_searched_for(
