@@ -17,9 +17,9 @@ from mcp.server import Server
 from stackroom import errors
 from stackroom.cli.main import COMMANDS, cli
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.tools.spec import ToolSpec
+from support.clients import always
 
 FOLDER = Path(__file__).parent
 LARGEST_TOOL_LIST = 6_144

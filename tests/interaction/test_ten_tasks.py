@@ -16,10 +16,9 @@ from mcp import Client
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
-from support.clients import McpAsker, Request
+from support.clients import McpAsker, Request, always
 
 pytestmark = [pytest.mark.model, pytest.mark.row("N8"), pytest.mark.row("Z14")]
 

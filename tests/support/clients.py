@@ -19,7 +19,7 @@ from websockets.typing import Subprotocol
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.serve.async_gate import always
+from stackroom.serve.async_gate import Caller, Callers
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import ToolNames
 
@@ -196,6 +196,12 @@ class RestAsker:
             return Reply(value=(response.headers["content-type"].partition(";")[0], response.content))
         (value,) = response.json().values()
         return Reply(value=value)
+
+
+def always(principal: Principal, via: str = "stdio") -> Callers:
+    """Return a resolver that gives every request the same caller."""
+    caller = Caller(principal=principal, via=via)
+    return lambda _context: caller
 
 
 def talk_to(

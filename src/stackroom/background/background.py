@@ -100,11 +100,6 @@ class Background:
             entries = sorted(self._entries.values(), key=lambda entry: entry.task.name)
             return [self._status_of(entry) for entry in entries]
 
-    def get_task(self, name: str) -> TaskStatus:
-        """Return the status of one task; refuse an unknown name."""
-        with self._changed:
-            return self._status_of(self._get(name))
-
     def wait_for(self, name: str, *, runs: int, timeout_s: float) -> bool:
         """Wait until a task has run so many times; tell whether it has."""
         with self._changed:

@@ -67,12 +67,6 @@ class Caller:
         )
 
 
-def always(principal: Principal, via: str = "stdio") -> Callers:
-    """Return a resolver that gives every request the same caller."""
-    caller = Caller(principal=principal, via=via)
-    return lambda _context: caller
-
-
 def caller_of(context: Context) -> Caller:
     """Return the caller that the transport has authenticated: in the request's scope, or in place of the request."""
     request: Any = context.request

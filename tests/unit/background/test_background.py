@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from stackroom.background.background import Background
-from stackroom.background.task import Task, TaskContext, TaskState
+from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus
 from stackroom.errors import NotFoundError, StorageError
 
 EMPTY: dict[str, str] = {}
@@ -33,10 +33,14 @@ class Tasks:
         self.clock = Clock()
         self.background = Background(monotonic=self.clock, chance=lambda: 0.5, now=lambda: datetime.now(UTC))
 
+    def status(self, name: str) -> TaskStatus:
+        """Return the status of a task."""
+        return next(status for status in self.background.list_tasks() if status.name == name)
+
     def step(self, name: str, after_s: float = 0.0) -> None:
         """Let time pass, run what is due, and wait for it."""
         self.clock.now_s += after_s
-        before = self.background.get_task(name).runs
+        before = self.status(name).runs
         self.background.run_due()
         assert self.background.wait_for(name, runs=before + 1, timeout_s=SOON_S)
 
@@ -74,7 +78,7 @@ def test_a_task_runs_after_its_first_pause_and_then_once_a_period(tasks: Tasks) 
     assert tasks.background.run_due() == pytest.approx(3.0)
     tasks.step("look", 3.0)
     assert tasks.background.run_due() == pytest.approx(11.0)  # the period, and half of the jitter
-    status = tasks.background.get_task("look")
+    status = tasks.status("look")
     assert (status.state, status.note, status.runs, status.failures) == (TaskState.WAITING, "seen", 1, 0)
     assert status.last_success_at is not None
     assert status.next_at is not None
@@ -91,10 +95,10 @@ def test_the_pause_after_failures_doubles_up_to_a_bound_and_a_success_ends_it(ta
         tasks.step("sync", tasks.background.run_due() or 0.0)
         pauses.append(tasks.background.run_due())
     assert pauses == pytest.approx([5.0, 8.0, 8.0])
-    status = tasks.background.get_task("sync")
+    status = tasks.status("sync")
     assert (status.state, status.failures, status.last_error) == (TaskState.FAILING, 3, "no disk")
     tasks.step("sync", 8.0)
-    status = tasks.background.get_task("sync")
+    status = tasks.status("sync")
     assert (status.state, status.failures, status.last_error, status.note) == (TaskState.WAITING, 0, "", "all done")
 
 
@@ -113,7 +117,7 @@ def test_a_bug_in_a_task_is_a_failure_like_others(tasks: Tasks, caplog: pytest.L
     tasks.background.add(Task(name="bug", description="", run=lambda _: EMPTY["no"], period_s=5.0))
     tasks.background.start()
     tasks.step("bug")
-    assert tasks.background.get_task("bug").last_error == "KeyError: 'no'"
+    assert tasks.status("bug").last_error == "KeyError: 'no'"
     assert caplog.records[0].exc_info
 
 
@@ -132,7 +136,7 @@ def test_a_woken_task_runs_at_once_and_once_more_where_it_was_running(tasks: Tas
     assert begun.acquire(timeout=SOON_S)
     tasks.background.wake("mend")
     tasks.background.run_due()
-    assert tasks.background.get_task("mend").state is TaskState.RUNNING
+    assert tasks.status("mend").state is TaskState.RUNNING
     may_end.release(2)
     assert tasks.background.wait_for("mend", runs=1, timeout_s=SOON_S)
     tasks.step("mend")
@@ -147,12 +151,12 @@ def test_a_task_whose_lease_another_process_has_does_not_run(tasks: Tasks) -> No
     )
     tasks.background.start()
     tasks.step("once")
-    assert (ran, tasks.background.get_task("once").state) == ([], TaskState.ELSEWHERE)
+    assert (ran, tasks.status("once").state) == ([], TaskState.ELSEWHERE)
     lease.is_free = True
     tasks.step("once", 2.0)
     assert ran == [False]  # held while it runs
     assert lease.is_free
-    assert tasks.background.get_task("once").state is TaskState.WAITING
+    assert tasks.status("once").state is TaskState.WAITING
 
 
 class FakeLease:

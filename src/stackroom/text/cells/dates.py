@@ -43,7 +43,6 @@ ANY_YEAR = re.compile(r"(?<!\d)[12][0-9]{3}(?!\d)")
 WEEK = re.compile(r"[0-9]{4}-?W[0-9]{2}(-?[0-9])?")
 
 Order = Literal["dmy", "mdy", "either"]
-Precision = Literal["day", "month", "year"]
 
 
 def find_date(text: str, *, month_first: bool = False) -> str | None:
@@ -84,22 +83,9 @@ def date_order_of(text: str) -> Order | None:
     return "dmy" if second <= 12 else "mdy"
 
 
-def precision_of(iso: str) -> Precision:
-    """Return the precision of an ISO date."""
-    return "year" if len(iso) == 4 else "month" if len(iso) == 7 else "day"
-
-
 def first_day(iso: str) -> date:
     """Return the first day of an ISO date of any precision; a text that is none is a ValueError."""
     return date.fromisoformat(f"{iso}-01-01"[:10] if len(iso) in (4, 7) else iso)
-
-
-def last_day(iso: str) -> date:
-    """Return the last day of an ISO date of any precision; a text that is none is a ValueError."""
-    first = first_day(iso)
-    if len(iso) == 4:
-        return first.replace(month=12, day=31)
-    return first.replace(day=monthrange(first.year, first.month)[1]) if len(iso) == 7 else first
 
 
 def find_epoch(number: float, *, milliseconds: bool) -> str | None:
