@@ -129,9 +129,10 @@ def _shared(problems: Iterable[str], total: int) -> tuple[float, list[str]]:
 
 
 def _id_problems(truth: TableTruth, spec: CatalogueSpec) -> Iterator[str]:
-    stated = spec.id_path or spec.group_path or " ".join(part.column for part in spec.id_template)
-    if truth.id and stated not in truth.id:
-        yield f"id: {stated or 'none'}, not {' or '.join(truth.id)}"
+    stated = spec.id_path or spec.group_path
+    columns = [stated] if stated else ["", *(part.column for part in spec.id_template)]
+    if truth.id and not set(columns) & set(truth.id):
+        yield f"id: {' '.join(columns).strip() or 'none'}, not {' or '.join(truth.id)}"
 
 
 def _title_problems(truth: TableTruth, spec: CatalogueSpec) -> Iterator[str]:

@@ -54,8 +54,7 @@ def mark_file(truth: TableTruth, path: Path) -> Mark:
     """Add a file to an empty library, ask it the questions, and return the mark."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        if truth.recode:
-            path = _recoded(path, home, truth.recode)
+        path = _recoded(path, home, truth.recode) if truth.recode else path
         arguments = ["add", str(path), "--name", NAME, "--yes", "--no-embed", "--json"]
         environment = {**os.environ, "STACKROOM_HOME": folder}
         command = [sys.executable, "-m", "stackroom", *arguments]
