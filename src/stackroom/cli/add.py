@@ -180,7 +180,7 @@ def _choose_main(locations: Sequence[str], options: ReadOptions) -> tuple[str, R
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     folder = find_path(location)
-    if len(locations) == 1 and folder is not None and folder.is_dir():
+    if len(locations) == 1 and folder is not None and folder.is_dir() and not is_export(folder):
         locations = list_tables(folder) or locations
     if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
         return locations[0], options
