@@ -20,7 +20,7 @@ from stackroom.sources.location import (
     is_database_address,
     is_same_location,
 )
-from stackroom.sources.opener import OpenProvider, no_provider, open_source
+from stackroom.sources.opener import OpenProvider, open_source
 from stackroom.sources.port import RowSource
 
 TABLE_PREFIX = "lancedb"
@@ -36,7 +36,7 @@ def open_rows(
     location: str,
     *,
     options: ReadOptions = NO_OPTIONS,
-    open_provider: OpenProvider = no_provider,
+    open_provider: OpenProvider | None = None,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
     folder = find_path(location)

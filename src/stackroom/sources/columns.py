@@ -1,8 +1,8 @@
 """Column names and cells, as all table formats share them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import compress, pairwise
@@ -15,38 +15,31 @@ import orjson
 from stackroom.model.vectors import ModelId
 from stackroom.sources.port import SourceRow, SourceVector
 
-COLUMN = "embedding"
+VECTOR_COLUMN = "embedding"
 DTYPE = np.dtype("<f4")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorColumn:
-    """The column of a table that has the vectors of its rows, by a model."""
+def find_vector_model(table: Path) -> ModelId | None:
+    """Return the model of the vectors in a table's file; None where no file beside it names one."""
+    try:
+        stated = orjson.loads(table.with_suffix(".json").read_bytes())
+        name, dimension = stated["model"], stated["dimension"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    if not isinstance(name, str) or not isinstance(dimension, int) or "mean" in stated:
+        return None
+    return ModelId(name=name, dimension=dimension)
 
-    model: ModelId
 
-    @classmethod
-    def find(cls, table: Path) -> "VectorColumn | None":
-        """Return the column of the table in a file; None where no file beside it names a model."""
-        try:
-            stated = orjson.loads(table.with_suffix(".json").read_bytes())
-            name, dimension = stated["model"], stated["dimension"]
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
-            return None
-        if not isinstance(name, str) or not isinstance(dimension, int) or "mean" in stated:
-            return None
-        return cls(model=ModelId(name=name, dimension=dimension))
-
-    def take_from(self, row: SourceRow, cells: Mapping[str, Any]) -> SourceRow:
-        """Return a row with the vector that its cells have; it has none where they have none of the right length."""
-        blob = cells.get(COLUMN)
-        if not isinstance(blob, bytes) or len(blob) != self.model.dimension * DTYPE.itemsize:
-            return row
-        vector = np.frombuffer(blob, dtype=DTYPE).astype(np.float32)
-        if not np.isfinite(vector).all():
-            return row
-        values = {name: value for name, value in row.values.items() if name != COLUMN}
-        return replace(row, values=values, vector=SourceVector(model=self.model, values=vector))
+def with_vector(row: SourceRow, cell: Any, model: ModelId) -> SourceRow:
+    """Return a row with the vector of a cell in place of its column; the row as it is where that is no vector."""
+    if not isinstance(cell, bytes) or len(cell) != model.dimension * DTYPE.itemsize:
+        return row
+    vector = np.frombuffer(cell, dtype=DTYPE).astype(np.float32)
+    if not np.isfinite(vector).all():
+        return row
+    values = {name: value for name, value in row.values.items() if name != VECTOR_COLUMN}
+    return replace(row, values=values, vector=SourceVector(model=model, values=vector))
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

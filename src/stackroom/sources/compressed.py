@@ -101,7 +101,7 @@ def find_path(location: str) -> Path | None:
     try:
         path = Path(location).expanduser()
         return path if path.exists() else None
-    except (OSError, RuntimeError):  # a name that is too long, or the home of an unknown user
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, or the home of an unknown user
         return None
 
 

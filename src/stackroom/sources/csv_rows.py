@@ -121,17 +121,17 @@ class CsvRows(FileRows):
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; one with more cells than the header has that as its problem, one with fewer is completed."""
         csv.field_size_limit(LONGEST_LINE)
-        skip = self._options.skip
         with open_decompressed(self._path) as file:
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding))
-            lines.drop(skip or 0)
+            lines.drop(self._options.skip or 0)
             head = self._read_head(lines)
             cells = _Cells(lines, head.delimiter)
-            layout = find_layout(head.rows, titles=None if skip is None else 0, header_rows=self._options.header_rows)
-            self._skip_titles(cells, layout)
+            layout = find_layout(head.rows, self._options)
+            if titles := list(islice(cells, layout.titles)):
+                self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
             names = self._read_names(cells, layout, head)
             cells.width = len(names)
-            missing = MissingCells(head.rows[layout.titles + layout.header_rows :], self._notes)
+            missing = MissingCells(head.rows[layout.first_row :], self._notes)
             yield from map(missing.emptied, self._iter_below(cells, names))
 
     @property
@@ -166,12 +166,6 @@ class CsvRows(FileRows):
         lines.drop(int(head.is_stated))
         return head
 
-    def _skip_titles(self, cells: "_Cells", layout: Layout) -> None:
-        """Skip the rows above the header, and note it."""
-        titles = list(islice(cells, layout.titles))
-        if titles:
-            self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
-
     def _read_names(self, cells: "_Cells", layout: Layout, head: CsvHead) -> list[str]:
         if not layout.header_rows:
             return unique_names([""] * usual_width(head.rows))
@@ -183,7 +177,7 @@ class CsvRows(FileRows):
             self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
         if layout.header_rows > 1 and self._options.header_rows is None:
             self._notes.add(f"the header has a second line: {shown(headers[1])}; --header-rows 1 reads it as a row")
-        return column_names(headers, head.rows[layout.titles + layout.header_rows :])
+        return column_names(headers, head.rows[layout.first_row :])
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
@@ -209,43 +203,39 @@ class _Lines:
         self._pushed_back: deque[str] = deque()
         self._rereads = 0
         self._read = 0
-        self._row_lines: list[str] = []
+        self.row_lines: list[str] = []
+        """The lines of the current row."""
         self._has_ended = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._find_next() if len(self._row_lines) < ROW_LINES else None
+        line = self._find_next() if len(self.row_lines) < ROW_LINES else None
         if line is None:
             self._has_ended = True
             raise StopIteration
         self._read += 1
-        self._row_lines.append(line)
+        self.row_lines.append(line)
         return line
 
     def _find_next(self) -> str | None:
         return self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
 
     @property
-    def row_lines(self) -> Sequence[str]:
-        """The lines of the current row."""
-        return self._row_lines
-
-    @property
     def is_one_whole_line(self) -> bool:
         """Whether the current row ended with its first line."""
-        return len(self._row_lines) == 1 and not self._has_ended
+        return len(self.row_lines) == 1 and not self._has_ended
 
     def start_row(self) -> int:
         """Return the number of the line at which the next row starts."""
-        self._row_lines.clear()
+        self.row_lines.clear()
         self._has_ended = False
         return self._read + 1
 
     def push_back(self, *, kept: int) -> None:
         """Push back all lines of the current row after the first `kept` ones."""
-        again = self._row_lines[kept:]
+        again = self.row_lines[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
             raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes; close each quote")
@@ -308,7 +298,7 @@ class _Cells:
         is_one_line = self._lines.is_one_whole_line
         self._lines.push_back(kept=1)
         if is_one_line:
-            return _split(line, self._delimiter)
+            return next(csv.reader([line], delimiter=self._delimiter, skipinitialspace=True))
         plain = line.rstrip("\r\n").split(self._delimiter)
         return plain if self._delimiter == "\t" and len(plain) == self.width else None
 
@@ -322,7 +312,3 @@ def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRo
     if len(cells) == len(names):
         return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
     return SourceRow(place=place, values={}, problem=f"{len(cells)} cells where the header has {len(names)}")
-
-
-def _split(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))

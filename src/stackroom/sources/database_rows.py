@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import URL, Connection, CursorResult, Engine, Inspector, create_engine, inspect, make_url
@@ -194,6 +195,8 @@ class DatabaseRows(RowSource):
 
     table_option = "--table"
     other_tables: tuple[str, ...] = ()
+    id_column: str | None = None
+    origins: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, server: DatabaseServer, wanted: str | None) -> None:
         self._server = server
@@ -202,21 +205,12 @@ class DatabaseRows(RowSource):
         self._table = self._find(tables, wanted)
         self._selection = select_joined(self._table, tables, collect=server.kind.collect)
         self.other_tables = tuple(table.name for table in tables if table is not self._table)
+        self.id_column, self.origins = self._table.key, self._selection.origins
 
     @property
     def name(self) -> str:
         """The address without the password, with the table."""
         return SourceLocation(location=self._server.name, options=ReadOptions(table=self._table.name)).name
-
-    @property
-    def origins(self) -> Mapping[str, str]:
-        """The columns that are joined to the table, and where each is from."""
-        return self._selection.origins
-
-    @property
-    def id_column(self) -> str | None:
-        """The column that identifies rows, where there is one."""
-        return self._table.key
 
     def count_rows(self) -> int | None:
         """Return the number of rows."""

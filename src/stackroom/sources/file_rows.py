@@ -27,15 +27,13 @@ class _Tally:
 
 
 class ReadingNotes:
-    """Collects decisions; reading again starts anew."""
+    """Collects the decisions of one reading."""
 
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
         self._tallies: dict[str, _Tally] = {}
         self.changes: dict[tuple[str, str], CellChange] = {}
         """The cells that were read as other than they are written, by the kind of the change and by column."""
-        self.lost_lines = 0
-        """The number of lines with letters that cannot be decoded."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -43,12 +41,10 @@ class ReadingNotes:
         tallies = (tally.say(tally.count, tally.first) for tally in self._tallies.values())
         return (*self._said, *tallies, *describe_changes(self.changes.values()))
 
-    def clear(self) -> None:
-        """Forget all notes."""
-        self._said.clear()
-        self._tallies.clear()
-        self.changes.clear()
-        self.lost_lines = 0
+    @property
+    def lost_lines(self) -> int:
+        """The number of lines with letters that cannot be decoded."""
+        return self._tallies["lost"].count if "lost" in self._tallies else 0
 
     def add(self, text: str) -> None:
         """Note a decision once."""
@@ -66,7 +62,6 @@ class ReadingNotes:
 
     def lose(self, place: str) -> None:
         """Count a line with letters that cannot be decoded."""
-        self.lost_lines += 1
         self.count("lost", place, _say_lost)
 
 
@@ -149,7 +144,7 @@ class FileRows(RowSource):
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""
-        self._notes.clear()
+        self._notes = ReadingNotes()
         self._losses = None
         rows = unread = 0
         first = ""

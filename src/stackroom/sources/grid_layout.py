@@ -6,10 +6,10 @@ Everything is decided from the first rows, or from a row alone; readers note wha
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from stackroom.sources.columns import joined_names, unique_names
+from stackroom.sources.location import ReadOptions
 
 Cells = Sequence[Any]
 """The cells of a row; an empty cell is None or an empty text."""
@@ -36,12 +36,16 @@ FOOTNOTE = re.compile(
 LABEL = re.compile(r"(open-ended )?(response|answer)s?|antwort(en)?|r[eé]ponses?|respuestas?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """How many rows are above the header, and how many the header has."""
 
-    titles: int = 0
-    header_rows: int = 1
+    titles: int
+    header_rows: int
+
+    @property
+    def first_row(self) -> int:
+        """The place of the first row below the header."""
+        return self.titles + self.header_rows
 
 
 def is_empty(cell: Any) -> bool:
@@ -49,17 +53,11 @@ def is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def count_filled(row: Cells) -> int:
-    """Return the number of cells with a value."""
-    return sum(not is_empty(cell) for cell in row)
-
-
-def find_layout(rows: Sequence[Cells], *, titles: int | None = None, header_rows: int | None = None) -> Layout:
-    """Return the layout of a table by its first rows, none of them empty; what is given is not inferred."""
-    above = count_titles(rows) if titles is None else titles
-    if header_rows is None:
-        header_rows = 2 if len(rows) > above + 2 and _has_labels(rows[above + 1]) else 1
-    return Layout(titles=above, header_rows=header_rows)
+def find_layout(rows: Sequence[Cells], options: ReadOptions) -> Layout:
+    """Return the layout of a table by its first rows, none of them empty; what the options state is not inferred."""
+    titles = count_titles(rows) if options.skip is None else 0
+    has_second = len(rows) > titles + 2 and _has_labels(rows[titles + 1])
+    return Layout(titles, (2 if has_second else 1) if options.header_rows is None else options.header_rows)
 
 
 def _has_labels(row: Cells) -> bool:
@@ -89,14 +87,6 @@ def column_names(headers: Sequence[Cells], below: Sequence[Cells] = ()) -> list[
     firsts = [str(row[0]) for row in below if row and not is_empty(row[0])]
     has_years = len(firsts) > 1 and all(map(YEAR.fullmatch, firsts)) and "year" not in names
     return ["year", *names[1:]] if has_years and not any(text[0].strip() for text in texts) else names
-
-
-def is_footnote(row: Cells, width: int) -> bool:
-    """Return whether a row can be a footnote: one text, and that cut short, or about the table, or a sentence."""
-    text = _lone_cell(row)
-    if width < LEAST_WIDTH or not isinstance(text, str) or NUMBER.fullmatch(text):
-        return False
-    return len(row) == 1 or FOOTNOTE.match(text) is not None or len(text) >= LONG_FOOTNOTE
 
 
 def shown(row: Cells) -> str:
@@ -136,11 +126,14 @@ class Footnotes:
             yield row
 
     def _may_be_footnote(self, number: int, cells: Cells) -> bool:
-        """Return whether a row looks like a footnote; one text after an empty row does where numbers tell of it."""
-        if is_footnote(cells, self._width):
+        """Return whether a row is one text, which is after an empty row, cut short, about the table or a sentence."""
+        text = _lone_cell(cells) if self._width >= LEAST_WIDTH else None
+        if not isinstance(text, str):
+            return False
+        if self._by_gap and (self.rows or number > self._last + 1 > 1):
             return True
-        is_apart = self._by_gap and (bool(self.rows) or number > self._last + 1 > 1)
-        return is_apart and self._width >= LEAST_WIDTH and isinstance(_lone_cell(cells), str)
+        is_note = len(cells) == 1 or FOOTNOTE.match(text) or len(text) >= LONG_FOOTNOTE
+        return bool(is_note) and not NUMBER.fullmatch(text)
 
 
 def _lone_cell(row: Cells) -> Any:
@@ -155,7 +148,7 @@ def _lone_cell(row: Cells) -> Any:
 
 
 def _is_title(row: Cells, width: int) -> bool:
-    filled = count_filled(row)
+    filled = sum(not is_empty(cell) for cell in row)
     if filled == 1 or width < LEAST_WIDTH:
         return filled == 1
     is_sparse = width >= WIDE and filled <= max(2, width / 4)
@@ -163,10 +156,6 @@ def _is_title(row: Cells, width: int) -> bool:
 
 
 def _is_header(row: Cells, width: int) -> bool:
-    names = [cell for cell in row if not is_empty(cell)]
-    return len(names) >= max(2, width / 2) and _are_names(names)
-
-
-def _are_names(cells: Cells) -> bool:
-    """Return whether cells can be names of columns: texts, and years."""
-    return all(YEAR.fullmatch(str(cell)) or not NUMBER.fullmatch(str(cell)) for cell in cells)
+    """Return whether a row can have the names of columns: texts, and years."""
+    names = [str(cell) for cell in row if not is_empty(cell)]
+    return len(names) >= max(2, width / 2) and all(YEAR.fullmatch(name) or not NUMBER.fullmatch(name) for name in names)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class JsonTable:
 
     rows: Sequence[Any]
     path: str = ""
-    others: tuple[str, ...] = field(default=())
+    others: tuple[str, ...] = ()
 
 
 def find_table(document: Any) -> JsonTable | None:
@@ -50,14 +50,15 @@ def find_table(document: Any) -> JsonTable | None:
     if not isinstance(document, dict):
         return None
     candidates = dict(_iter_candidates(document, (), 0))
-    usual = next((name for name in ROW_LISTS if isinstance(document.get(name), list)), None)
-    if usual is not None:
-        rows = _with_names(document.get("columns"), document[usual])
-        return JsonTable(rows=rows, path=usual, others=tuple(path for path in candidates if path != usual))
-    if not candidates:
+    path = next((name for name in ROW_LISTS if isinstance(document.get(name), list)), None)
+    if path is not None:
+        rows = _with_names(document.get("columns"), document[path])
+    elif candidates:
+        path = max(candidates, key=lambda path: (len(candidates[path]), -path.count(".")))
+        rows = candidates[path]
+    else:
         return None
-    path = max(candidates, key=lambda path: (len(candidates[path]), -path.count(".")))
-    return JsonTable(rows=candidates[path], path=path, others=tuple(other for other in candidates if other != path))
+    return JsonTable(rows=rows, path=path, others=tuple(other for other in candidates if other != path))
 
 
 def get_table(document: Any, path: str) -> JsonTable | None:
@@ -159,12 +160,8 @@ class JsonRows(FileRows):
 
     takes = frozenset({"records"})
     table_option = "--records"
-    _others: tuple[str, ...] = ()
-
-    @property
-    def other_tables(self) -> tuple[str, ...]:
-        """The paths of other lists of objects, once the file was read."""
-        return self._others[:SHOWN_PATHS]
+    other_tables: tuple[str, ...] = ()
+    """The paths of other lists of objects, once the file was read."""
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
@@ -203,23 +200,21 @@ class JsonRows(FileRows):
         table = find_table(document) if self._options.records is None else get_table(document, self._options.records)
         if table is None:
             raise self._no_table(document)
-        self._note(table)
+        self.other_tables = table.others[:SHOWN_PATHS]
+        if self._options.records is None and (table.others or "." in table.path):
+            self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
         for number, values in enumerate(table.rows, start=1):
             yield _checked(values, f"row {number}")
 
     def _parse(self, content: bytes) -> Any:
         try:
-            return _loads(_as_utf8(content))
+            is_wide = content[:2] in UTF16_MARKS
+            return _loads(content.decode("utf-16", errors="replace").encode() if is_wide else content)
         except orjson.JSONDecodeError as error:
             raise InputError(
                 f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
                 "mend it there, or export the file again"
             ) from error
-
-    def _note(self, table: JsonTable) -> None:
-        self._others = table.others
-        if self._options.records is None and (table.others or "." in table.path):
-            self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
 
     def _no_table(self, document: Any) -> InputError:
         if self._options.records is None:
@@ -231,10 +226,6 @@ class JsonRows(FileRows):
         known = f"; lists of objects in it: {', '.join(paths[:SHOWN_PATHS])}" if paths else ""
         hint = did_you_mean(self._options.records, paths)
         return InputError(f"{self._path}: no records at '{self._options.records}'{hint}{known}")
-
-
-def _as_utf8(content: bytes) -> bytes:
-    return content.decode("utf-16", errors="replace").encode() if content[:2] in UTF16_MARKS else content
 
 
 def _loads(text: bytes) -> Any:

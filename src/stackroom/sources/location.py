@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from stackroom.errors import InputError
-from stackroom.sources.compressed import without_compression
+from stackroom.sources.compressed import find_path, without_compression
 
 GRIDS = "CSV files and spreadsheets"
 MEANT_FOR = {
@@ -179,20 +179,13 @@ def without_settings(name: str) -> str:
 
 def _split(name: str) -> tuple[str, str]:
     """Return the location of a source, and the table, query and options in it; either may have a '#' of its own."""
-    if "#" not in name or _exists(name):
+    if "#" not in name or find_path(name):
         return name, ""
     for found in re.finditer("#", name):
         location = name[: found.start()]
-        if is_address(location) or _exists(location):
+        if is_address(location) or find_path(location):
             return location, name[found.end() :]
     return name, ""
-
-
-def _exists(text: str) -> bool:
-    try:
-        return Path(text).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        return False
 
 
 def _read_part(part: str) -> ReadOptions:

@@ -47,23 +47,15 @@ OpenProvider = Callable[[str, ReadOptions], RowSource | None]
 for any other location. An option that means nothing for the source is refused."""
 
 
-def no_provider(_location: str, _options: ReadOptions) -> RowSource | None:
-    """Return None: there are no providers."""
-    return None
-
-
 def open_source(
-    location: str,
-    *,
-    options: ReadOptions = NO_OPTIONS,
-    open_provider: OpenProvider = no_provider,
+    location: str, *, options: ReadOptions = NO_OPTIONS, open_provider: OpenProvider | None = None
 ) -> RowSource:
     """Return the source at a location, or refuse with the known forms.
 
     The location may be the name of a source, options included; those given beside it come first.
     """
-    if (asked := open_provider(location, options)) is not None:
-        return asked
+    if open_provider and (source := open_provider(location, options)) is not None:
+        return source
     place = SourceLocation.parse(location)
     chosen = options.over(place.options)
     if is_address(place.location):

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -20,13 +19,6 @@ MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 LENGTH_BYTES = 4
 """The size of the footer length, which precedes the magic at the end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unreadable:
-    """A cell that Python cannot represent, such as a date after the year 9999."""
-
-    reason: str
 
 
 class ParquetRows(FileRows):
@@ -48,9 +40,9 @@ class ParquetRows(FileRows):
         for number, cells in enumerate(zip(*columns, strict=True), start=first):
             values = dict(zip(names, cells, strict=True))
             for name, value in values.items():
-                if isinstance(value, _Unreadable):
+                if isinstance(value, Exception):
                     values[name] = None
-                    self._notes.count(name, f"row {number}: {value.reason}", partial(_say_unreadable, name))
+                    self._notes.count(name, f"row {number}: {value}", partial(_say_unreadable, name))
             yield SourceRow(place=f"row {number}", values=values)
 
     def iter_batches(self) -> Iterator[RecordBatch]:
@@ -97,7 +89,8 @@ def _cells(column: Array) -> Sequence[Any]:
 
 
 def _cell(column: Array, place: int) -> Any:
+    """Return a cell, or the error of one that Python cannot represent, such as a date after the year 9999."""
     try:
         return plain_value(column[place].as_py())
     except Exception as error:
-        return _Unreadable(reason=str(error))
+        return error

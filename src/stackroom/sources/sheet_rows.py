@@ -68,13 +68,11 @@ class SheetRows(FileRows):
     def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()
         head = [row for _, row in rows[:SAMPLE_ROWS]]
-        options = self._options
-        layout = find_layout(head, titles=None if options.skip is None else 0, header_rows=options.header_rows)
-        below = layout.titles + layout.header_rows
-        headers: list[Sequence[Any]] = [row for _, row in rows[layout.titles : below]] or [[""] * len(head[0])]
+        layout = find_layout(head, self._options)
+        headers = [row for _, row in rows[layout.titles : layout.first_row]] or [[""] * len(head[0])]
         self._note(rows[: layout.titles], "above the header", "; --skip 0 reads all rows")
         footnotes = Footnotes(len(rows[0][1]), by_gap=True)
-        body = list(footnotes.without(rows[below:]))
+        body = list(footnotes.without(rows[layout.first_row :]))
         self._note(footnotes.rows, "below the table")
         if not body:
             raise InputError(

@@ -21,8 +21,7 @@ import apsw.ext
 
 from stackroom.errors import InputError
 from stackroom.model.vectors import ModelId
-from stackroom.sources.columns import COLUMN as VECTOR_COLUMN
-from stackroom.sources.columns import VectorColumn, text_in, unique_names
+from stackroom.sources.columns import VECTOR_COLUMN, find_vector_model, text_in, unique_names, with_vector
 from stackroom.sources.compressed import is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
@@ -93,8 +92,7 @@ class SqliteRows(FileRows):
     @property
     def vector_model(self) -> ModelId | None:
         """The model of the vectors in the table, as the file beside it names it."""
-        column = VectorColumn.find(self._path) if VECTOR_COLUMN in self._selection.names else None
-        return column.model if column else None
+        return find_vector_model(self._path) if VECTOR_COLUMN in self._selection.names else None
 
     def count_rows(self) -> int | None:
         """Return the number of rows of the table; None for a query, which would have to be run."""
@@ -105,9 +103,8 @@ class SqliteRows(FileRows):
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
-        column = VectorColumn.find(self._path)
         with self._opened() as db:
-            yield from _iter_cursor(db.execute(self._selection.statement), self._selection, column)
+            yield from _iter_cursor(db.execute(self._selection.statement), self._selection, self.vector_model)
 
     def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
@@ -197,7 +194,7 @@ class SqliteRows(FileRows):
         return Path(name)
 
 
-def _iter_cursor(cursor: apsw.Cursor, selection: Selection, column: VectorColumn | None) -> Iterator[SourceRow]:
+def _iter_cursor(cursor: apsw.Cursor, selection: Selection, model: ModelId | None) -> Iterator[SourceRow]:
     number = 0
     while True:
         number += 1
@@ -209,7 +206,7 @@ def _iter_cursor(cursor: apsw.Cursor, selection: Selection, column: VectorColumn
             yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
         row = selection.to_row(number, cells, _plain)
-        yield row if column is None else column.take_from(row, dict(zip(selection.names, cells, strict=True)))
+        yield with_vector(row, cells[selection.names.index(VECTOR_COLUMN)], model) if model else row
 
 
 def _plain(cell: Any) -> Any:

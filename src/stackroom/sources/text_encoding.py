@@ -39,7 +39,6 @@ def require_encoding(name: str) -> str:
         raise InputError(f"no encoding '{name[:40]}'{hint}; known ones are {', '.join(known)}") from error
 
 
-@cache
 def encoding_names() -> dict[str, str]:
     """Return the encodings that can be found, by codec and in order of preference, with the names that people know."""
     return _tables()["encodings"]

@@ -14,11 +14,7 @@ from stackroom.sources.file_rows import ReadingNotes
 from stackroom.sources.grid_layout import shown
 from stackroom.sources.text_encoding import WESTERN, encoding_names, find_encoding
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _ISO_2022_JP = b"\x1b$"
 LOST = "\N{REPLACEMENT CHARACTER}"
@@ -28,8 +24,8 @@ WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")
 
 def decode(content: bytes, *, declared: str = "") -> str:
     """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown encoding."""
-    marked = next((encoding for bom, encoding in _BOMS if content.startswith(bom)), None)
-    if marked is None and b"\0" in content[:LOOKED_AT_BYTES]:
+    marked = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-16" if content[:2] in UTF16_MARKS else None
+    if marked is None and b"\0" in content[:SAMPLE_BYTES]:
         raise InputError("not a text file: it has NUL bytes; save it as UTF-8 text")
     text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -57,20 +53,18 @@ def _is_utf8(line: bytes) -> bool:
 
 
 SAMPLE_BYTES = 1 << 13
-"""The most bytes of which an encoding is told."""
-LOOKED_AT_BYTES = 1 << 13
+"""The most bytes of which an encoding is told, and whether a file is text."""
 FEW_CONTROL = 2
 MOST_CONTROL = 0.01
 """The number and share of NUL bytes and other control characters above which a file is not text."""
 STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ue000-\uf8ff\u0a00\u2c00\u3b00]")
 """Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in the other order."""
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes, *, encoding: str = "") -> Iterator[str]:
     """Yield the lines with their line ends, in the encoding that is given or found; refuse a file that is not text."""
-    head = file.peek(LOOKED_AT_BYTES)[:LOOKED_AT_BYTES]
+    head = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
     wide = encoding if encoding.startswith(("utf-16", "utf-32")) else None if encoding else _find_utf16(head)
     if not wide:
         _require_text(head, path)

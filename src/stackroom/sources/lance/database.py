@@ -83,9 +83,7 @@ def _reason(error: Exception) -> str:
     """Return the part of an error that tells people something: no paths of LanceDB's sources, no nested structures."""
     text = str(error)
     cause = next((cause for pattern, cause in KNOWN_CAUSES if pattern.search(text)), None)
-    if cause is not None:
-        return f"{cause} ({_detail(text)})"
-    return _detail(text)
+    return f"{cause} ({_detail(text)})" if cause else _detail(text)
 
 
 def _detail(text: str) -> str:
