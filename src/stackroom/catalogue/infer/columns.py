@@ -147,6 +147,12 @@ def _names_equal_rows(column: ColumnProfile, columns: Sequence[ColumnProfile]) -
     return column.distinct > column.rows / 2 and distinct_together(columns) == column.distinct
 
 
+def id_of(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> str:
+    """Return the id by a column; a template where rows repeat one, so that none of them is lost."""
+    is_whole = column.distinct == column.filled or _names_equal_rows(column, columns)
+    return column.name if is_whole else f"{{{column.name}}}"
+
+
 def _remarks(column: ColumnProfile) -> list[str]:
     missing, repeated = column.rows - column.filled, column.filled - column.distinct
     notes = []

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 from stackroom.catalogue.compiler import ROLE_TYPES
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
-from stackroom.catalogue.infer.columns import choose_id, choose_key, chosen_id, find_families, find_left_out, find_marks
+from stackroom.catalogue.infer.columns import (
+    choose_id,
+    choose_key,
+    chosen_id,
+    find_families,
+    find_left_out,
+    find_marks,
+    id_of,
+)
 from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
 from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
 from stackroom.catalogue.infer.toml import write_toml
@@ -80,7 +88,7 @@ def infer_declaration(
     popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
     most_popular = next((column.most for column in columns if column.name == popularity), None) or 0.0
     fields = [_with_origin(replace(field, reason=f"{field.reason}{sampled}"), origins) for field in fields]
-    id_path, group = inference.id.name if inference.id else inference.key or None, inference.choices.group
+    id_path, group = id_of(inference.id, columns) if inference.id else inference.key or None, inference.choices.group
     identity = {"group": group} if group else {"id": id_path}
     return Inferred(
         declaration=write_toml(
