@@ -23,7 +23,7 @@ from stackroom.sources.opener import open_source
 from stackroom.zstd import zstd
 from support.spreadsheets import write_ods, write_xlsx
 
-pytestmark = pytest.mark.row("N1")
+pytestmark = pytest.mark.row("N1", "N19")
 
 PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=3, max_size=6, unique=True)

@@ -13,6 +13,7 @@ from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext
 from stackroom.errors import InputError, NotFoundError
 from stackroom.tools.spec import NOT_ALL_WORDS
+from support.loopback import EmbeddingServer
 
 Run = Callable[..., Any]
 
@@ -133,6 +134,21 @@ def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(at
     ran = run(["recommend", "anime", "Cowboy Bebop", "--json"]).json
     assert {"space", "sci-fi", "action"} & {tag for one in ran["results"][:3] for tag in one["fields"]["tags"]}
     assert ran["notes"] == ["there are no vectors, so records are compared by tags"]
+
+
+@pytest.mark.row("N23")
+def test_records_of_any_table_are_recommended_with_wishes_on_its_fields(
+    home: Path, run: Run, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in embedding_server.environment().items():
+        monkeypatch.setenv(variable, value)
+    kinds, words = ("undead", "giant", "beast"), ("grave", "stones", "forest")
+    rows = [f"Monster {n},{kinds[n % 3]},{n},It is in the {words[n % 3]}" for n in range(1, 25)]
+    (home / "monsters.csv").write_text("\n".join(["name,type,level,story", *rows]))
+    assert run(["add", str(home / "monsters.csv"), "--yes"]).code == 0
+    answer = run(["recommend", "monsters", "Monster 3", "--wishes", "level under 10, not undead", "--json"]).json
+    assert answer["results"]
+    assert all(one["fields"]["level"] < 10 and one["fields"]["type"] != "undead" for one in answer["results"])
 
 
 @pytest.mark.row("A10")

@@ -15,7 +15,7 @@ from stackroom.shelf.port import Put
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf
 
-pytestmark = pytest.mark.row("N2", "N8", "P1", "J2")
+pytestmark = pytest.mark.row("N2", "N8", "N18", "P1", "J2")
 
 GAMES = """
 name = "games"
