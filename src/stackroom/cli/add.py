@@ -141,7 +141,7 @@ def add_command(
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
-    location, options = _choose_main(locations, options)
+    location, options = _choose_main(locations, options, spec_name)
     workshop = open_workshop()
     order = _read_order(workshop, location, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
@@ -174,13 +174,16 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
-def _choose_main(locations: Sequence[str], options: ReadOptions) -> tuple[str, ReadOptions]:
-    """Return the location to read, and how; of several tables that belong together, the others are joined to one."""
+def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
+    """Return the location to read, and how; of several tables that belong together, the others are joined to one.
+
+    A folder for a package, and an exported one, is read as it is.
+    """
     location = locations[0]
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     folder = find_path(location)
-    if len(locations) == 1 and folder is not None and folder.is_dir() and not is_export(folder):
+    if len(locations) == 1 and not spec_name and folder and folder.is_dir() and not is_export(folder):
         locations = list_tables(folder) or locations
     if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
         return locations[0], options

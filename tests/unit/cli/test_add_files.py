@@ -8,6 +8,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.settings import Settings
+from stackroom_catalogues import judoka
 from support.made_tables import write_shop_files
 from support.spreadsheets import write_xlsx
 
@@ -48,6 +49,11 @@ def test_a_spreadsheet_is_built_and_searched_and_the_other_sheets_are_named(
     (wine,) = find_records("wines", "vanilla")
     assert (wine["name"], wine["price"]) == ("Rioja", 12.5)
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#Stock",)
+
+
+def test_a_folder_for_a_package_is_not_taken_for_tables_that_belong_together(run: Run) -> None:
+    ran = run(["add", str(Path(judoka.__file__).parent / "sample"), "--as", "judoka", "--no-embed"])
+    assert ran.code == 0, ran.err
 
 
 def test_options_are_remembered_when_a_file_is_added_again(tmp_path: Path, run: Run) -> None:
