@@ -88,7 +88,7 @@ def text_in(cell: bytes) -> str | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a cell as plain JSON values, dates and times; bytes that are not text become None."""
+    """Return a cell as plain JSON values, dates and times; pairs become a mapping, bytes that are not text None."""
     if isinstance(value, bytes):
         return text_in(value)
     if isinstance(value, Decimal):
@@ -97,12 +97,6 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain_value(item) for name, item in value.items()}
     if isinstance(value, list):
-        return _plain_list(value)
+        is_mapping = value and all(isinstance(item, tuple) for item in value)
+        return {str(key): plain_value(item) for key, item in value} if is_mapping else list(map(plain_value, value))
     return str(value) if isinstance(value, timedelta) else value
-
-
-def _plain_list(items: list[Any]) -> Any:
-    """Return a list; a list of pairs becomes a mapping."""
-    if items and all(isinstance(item, tuple) for item in items):
-        return {str(key): plain_value(item) for key, item in items}
-    return [plain_value(item) for item in items]

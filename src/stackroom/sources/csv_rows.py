@@ -7,7 +7,6 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -43,27 +42,15 @@ SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
 Rows = list[list[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvHead:
-    """The first rows of a file, without blank ones, and the delimiter that separates their cells."""
-
-    delimiter: str
-    rows: Rows
-    is_stated: bool = False
-    """Whether the first line states the delimiter."""
-
-
-def read_head(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> CsvHead:
-    """Return the head with the delimiter that splits its lines most evenly; ties go to the usual one."""
-    if lines and (stated := SEPARATOR_LINE.fullmatch(lines[0])):
-        return CsvHead(delimiter=stated[1], rows=_rows(lines[1:], stated[1]), is_stated=True)
+def find_delimiter(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> tuple[str, Rows]:
+    """Return the delimiter that splits lines most evenly, and the rows that it makes; ties go to the usual one."""
     rows = {delimiter: _rows(lines, delimiter) for delimiter in DELIMITERS}
     chosen, evenness = _most_even(rows, usual)
     if may_have_titles and evenness[0] < LEAST_EVEN:
         below = {delimiter: some[above:] for delimiter, some in rows.items() if (above := count_titles(some))}
         found, evenness_below = _most_even(below, usual)
         chosen = found if evenness_below[0] >= LEAST_EVEN_BELOW else chosen
-    return CsvHead(delimiter=chosen, rows=rows.get(chosen) or _rows(lines, chosen))
+    return chosen, rows[chosen]
 
 
 def _most_even(rows: dict[str, Rows], usual: str) -> tuple[str, tuple[float, int]]:
@@ -124,14 +111,14 @@ class CsvRows(FileRows):
         with open_decompressed(self._path) as file:
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding))
             lines.drop(self._options.skip or 0)
-            head = self._read_head(lines)
-            cells = _Cells(lines, head.delimiter)
-            layout = find_layout(head.rows, self._options)
+            delimiter, head = self._read_head(lines)
+            cells = _Cells(lines, delimiter)
+            layout = find_layout(head, self._options)
             if titles := list(islice(cells, layout.titles)):
                 self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
             names = self._read_names(cells, layout, head)
             cells.width = len(names)
-            missing = MissingCells(head.rows[layout.first_row :], self._notes)
+            missing = MissingCells(head[layout.first_row :], self._notes)
             yield from map(missing.emptied, self._iter_below(cells, names))
 
     @property
@@ -160,15 +147,18 @@ class CsvRows(FileRows):
         if footnotes.rows:
             self._notes.add(describe_left_out("line", footnotes.rows, "below the table"))
 
-    def _read_head(self, lines: "_Lines") -> CsvHead:
+    def _read_head(self, lines: "_Lines") -> tuple[str, Rows]:
+        """Return the delimiter, which the first line may state, and the first rows, without blank ones."""
+        head = lines.peek(SAMPLE_LINES)
+        if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
+            lines.drop(1)
+            return stated[1], _rows(head[1:], stated[1])
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
-        head = read_head(lines.peek(SAMPLE_LINES), usual=usual, may_have_titles=self._options.skip is None)
-        lines.drop(int(head.is_stated))
-        return head
+        return find_delimiter(head, usual=usual, may_have_titles=self._options.skip is None)
 
-    def _read_names(self, cells: "_Cells", layout: Layout, head: CsvHead) -> list[str]:
+    def _read_names(self, cells: "_Cells", layout: Layout, head: Rows) -> list[str]:
         if not layout.header_rows:
-            return unique_names([""] * usual_width(head.rows))
+            return unique_names([""] * usual_width(head))
         headers = [self._require_header(*header) for header in islice(cells, layout.header_rows)]
         if not headers:
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
@@ -177,7 +167,7 @@ class CsvRows(FileRows):
             self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
         if layout.header_rows > 1 and self._options.header_rows is None:
             self._notes.add(f"the header has a second line: {shown(headers[1])}; --header-rows 1 reads it as a row")
-        return column_names(headers, head.rows[layout.first_row :])
+        return column_names(headers, head[layout.first_row :])
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:

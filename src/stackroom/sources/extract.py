@@ -208,7 +208,8 @@ class _TextParser(HTMLParser):
         elif tag == "title":
             self._in_title = True
         elif tag == "pre":
-            self._begin_code()
+            self._end_line()
+            self._in_code = True
         elif tag in HEADINGS:
             self._begin_block(f"{HEADINGS[tag]} ")
         elif tag in ("td", "th"):
@@ -256,13 +257,10 @@ class _TextParser(HTMLParser):
     def _begin_block(self, prefix: str = "") -> None:
         if self._in_row:
             self._line.append(" ")  # a row stays on one line, whatever its cells hold
-        elif prefix or self._has_text():
+        elif prefix or any(part.strip() for part in self._line):
             self._end_line()
             self._done.append("")
             self._prefix = prefix
-
-    def _has_text(self) -> bool:
-        return any(part.strip() for part in self._line)
 
     def _break_line(self) -> None:
         if self._in_code:
@@ -281,10 +279,6 @@ class _TextParser(HTMLParser):
         self._prefix = ""
         self._in_row = False
         self._line = []
-
-    def _begin_code(self) -> None:
-        self._end_line()
-        self._in_code = True
 
     def _end_code(self) -> None:
         code = "".join(self._line).strip("\n")

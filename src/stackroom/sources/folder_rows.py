@@ -81,9 +81,9 @@ def iter_files(path: Path) -> Iterator[Path]:
         yield path
         return
     for folder, folders, files in os.walk(path, onerror=_refuse):
-        folders[:] = sorted(name for name in folders if name not in JUNK_FOLDERS and not _is_junk(name))
+        folders[:] = sorted(name for name in folders if name not in JUNK_FOLDERS and not name.startswith(JUNK_PREFIXES))
         for name in sorted(files):
-            if not _is_junk(name):
+            if not name.startswith(JUNK_PREFIXES):
                 yield Path(folder, name)
 
 
@@ -119,10 +119,6 @@ def day_of(modified_at: float) -> str | None:
         return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
     except (OverflowError, OSError, ValueError):
         return None
-
-
-def _is_junk(name: str) -> bool:
-    return name.startswith(JUNK_PREFIXES)
 
 
 def _row(path: Path, place: str) -> SourceRow:

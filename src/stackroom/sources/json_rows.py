@@ -75,11 +75,6 @@ def get_table(document: Any, path: str) -> JsonTable | None:
     return JsonTable(rows=rows, path=path) if rows else None
 
 
-def list_paths(document: Any) -> list[str]:
-    """Return the paths of the lists of objects in a document."""
-    return [path for path, _ in _iter_candidates(document, (), 0) if path] if isinstance(document, dict) else []
-
-
 def as_row(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an object as a row; the properties of a feature of GeoJSON are its columns, and a point has two more."""
     properties, geometry = values.get("properties"), values.get("geometry")
@@ -222,7 +217,8 @@ class JsonRows(FileRows):
                 f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}, or with a "
                 "list of objects anywhere in it"
             )
-        paths = list_paths(document)
+        candidates = _iter_candidates(document, (), 0) if isinstance(document, dict) else ()
+        paths = [path for path, _ in candidates if path]
         known = f"; lists of objects in it: {', '.join(paths[:SHOWN_PATHS])}" if paths else ""
         hint = did_you_mean(self._options.records, paths)
         return InputError(f"{self._path}: no records at '{self._options.records}'{hint}{known}")

@@ -206,11 +206,9 @@ def _read_part(part: str) -> ReadOptions:
 
 
 def _written_part(options: ReadOptions) -> str:
-    numbers = {"skip": options.skip, "header_rows": options.header_rows}
-    settings = [f"{name}={number}" for name, number in numbers.items() if number is not None]
     files = "|".join(map(quote, options.join)) if options.join else None
-    texts = {"encoding": options.encoding, "records": options.records, "join": files}
-    settings += [f"{name}={quote(text, safe='.[]/')}" for name, text in texts.items() if text is not None]
+    stated = {name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records")} | {"join": files}
+    settings = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
     part = options.query if options.query is not None else options.part or ""
     return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
 

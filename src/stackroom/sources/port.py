@@ -63,13 +63,10 @@ class Losses:
         return self.unread > MOST_UNREAD * self.rows or self.undecoded > 0
 
     def __str__(self) -> str:
-        unread = f"{self.unread:,} of {self.rows:,} rows cannot be read, as {self.first}" if self.unread else ""
-        undecoded = (
-            f"letters of {self.undecoded:,} line{'s' if self.undecoded > 1 else ''} cannot be decoded"
-            if self.undecoded
-            else ""
-        )
-        return "; ".join(filter(None, (unread, undecoded)))
+        lost = [f"{self.unread:,} of {self.rows:,} rows cannot be read, as {self.first}"] if self.unread else []
+        if self.undecoded:
+            lost.append(f"letters of {self.undecoded:,} line{'s' if self.undecoded > 1 else ''} cannot be decoded")
+        return "; ".join(lost)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -163,10 +163,9 @@ def find_main(tables: Sequence[Table], weigh: Callable[[Table], tuple[Any, ...]]
 
 def get_named(tables: Sequence[Table], wanted: str, *, place: str) -> Table:
     """Return the table of this name in any case, or refuse with those that there are."""
-    exact = (table for table in tables if table.name == wanted)
-    found = next(exact, None) or next((table for table in tables if table.name.lower() == wanted.lower()), None)
-    if found is not None:
-        return found
+    alike = [table for table in tables if table.name.lower() == wanted.lower()]
+    if alike:
+        return next((table for table in alike if table.name == wanted), alike[0])
     likely = did_you_mean(wanted, [table.name for table in tables])
     raise InputError(f"{place}: no table '{wanted}'{likely}; {list_names(tables)}")
 
@@ -193,14 +192,11 @@ class JoinedColumn:
     """Its expression, of a row `t` of the table; of a child, an aggregate of its rows `l`."""
     origin: str
     """Its origin, for people."""
-    read: Callable[[Any], Any]
+    read: Callable[[Any], Any] | None = None
+    """Makes its value of the cell of a result, where that is not the value."""
     table: str = ""
     """The table whose name is put before its own where that is taken; without one, it is left out."""
     child: Child | None = None
-
-
-def _name(cell: Any) -> Any:
-    return cell
 
 
 def _count(cell: Any) -> Any:
@@ -236,7 +232,7 @@ def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedCol
         name = end if ends.count(end) == 1 else "_".join([chain[0].column, *(step.table for step in chain)])
         if naming := tables[end].naming:
             value = _followed(f"t.{quoted(chain[0].column)}", chain, naming)
-            yield JoinedColumn(name=name, value=value, origin=f"{' '.join(naming)} of {end}, by {way}", read=_name)
+            yield JoinedColumn(name=name, value=value, origin=f"{' '.join(naming)} of {end}, by {way}")
 
 
 def _iter_places(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedColumn]:
@@ -247,7 +243,7 @@ def _iter_places(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedCo
             if is_about(words[-1:], "locations") and "address" not in words:
                 value = _followed(f"t.{quoted(reference.column)}", (reference,), (column,))
                 origin = f"{column} of {reference.table}, by {reference.column}{reference.reason}"
-                yield JoinedColumn(name=column, value=value, origin=origin, read=_name, table=reference.table)
+                yield JoinedColumn(name=column, value=value, origin=origin, table=reference.table)
 
 
 def _iter_children(table: Table, tables: Mapping[str, Table]) -> Iterator[Child]:
@@ -329,7 +325,9 @@ class Selection:
         """Return a row of the result; `plain` makes the value of a cell."""
         values = list(map(plain, cells))
         own = len(self.names) - len(self.joined)
-        values[own:] = [column.read(value) for column, value in zip(self.joined, values[own:], strict=True)]
+        for place, column in enumerate(self.joined, start=own):
+            if column.read:
+                values[place] = column.read(values[place])
         return SourceRow(place=f"row {number}", values=dict(zip(self.names, values, strict=True)))
 
 
@@ -375,12 +373,7 @@ def _followed(value: str, chain: Sequence[Reference], wanted: Sequence[str]) -> 
     """Return nested subqueries that follow a key; LIMIT, since SQLite does not require that it names one row."""
     columns = [*((step.column,) for step in chain[1:]), wanted]
     for step, names in zip(chain, columns, strict=True):
-        table = f"{quoted(step.table)} AS r"
-        value = f"(SELECT {_named('r', names)} FROM {table} WHERE r.{quoted(step.key)} = {value} LIMIT 1)"
+        named = ", ".join(f"r.{quoted(name)}" for name in names)
+        text = named if len(names) == 1 else f"nullif(concat_ws(' ', {named}), '')"
+        value = f"(SELECT {text} FROM {quoted(step.table)} AS r WHERE r.{quoted(step.key)} = {value} LIMIT 1)"
     return value
-
-
-def _named(row: str, columns: Sequence[str]) -> str:
-    """Return the value of a column, or the values of several as one text."""
-    values = [f"{row}.{quoted(column)}" for column in columns]
-    return values[0] if len(values) == 1 else f"nullif(concat_ws(' ', {', '.join(values)}), '')"

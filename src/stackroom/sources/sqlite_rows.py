@@ -183,10 +183,7 @@ class SqliteRows(FileRows):
         descriptor, name = tempfile.mkstemp(prefix="stackroom-", suffix=".sqlite")
         remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
         try:
-            with (
-                os.fdopen(descriptor, "wb") as copy,
-                open_decompressed(self._path) as file,
-            ):
+            with os.fdopen(descriptor, "wb") as copy, open_decompressed(self._path) as file:
                 shutil.copyfileobj(file, copy)
         except InputError:
             remove()

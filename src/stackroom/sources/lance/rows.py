@@ -111,13 +111,16 @@ class LanceRows(RowSource):
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows, with their vectors where it is known which model made them."""
         model = self.find_model()
-        to_row = _foreign_row if self.description is None else _published_row
+        catalogue = self.description["catalogue"] if self.description is not None else None
         with self._copied() as batches:
             numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
             for number, values in islice(numbered, start, None):
                 vector = values.pop("vector", None)
                 known = None if vector is None or model is None else SourceVector(model=model, values=vector)
-                yield to_row(number, values, known, self.description or {})
+                if catalogue is None:
+                    yield _foreign_row(number, values, known)
+                else:
+                    yield _published_row(number, values, known, catalogue)
 
     def find_model(self) -> ModelId | None:
         """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
@@ -194,21 +197,17 @@ def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield values
 
 
-def _published_row(
-    number: int, values: dict[str, Any], vector: SourceVector | None, description: Mapping[str, Any]
-) -> SourceRow:
+def _published_row(number: int, values: dict[str, Any], vector: SourceVector | None, catalogue: str) -> SourceRow:
     """Return the row of a record as it was published; one that another program has damaged is a problem."""
     fields = _metadata_of(values.get("metadata"))
     if not fields or not {"id", "kind"} <= values.keys():
         return SourceRow(place=f"row {number}", values={}, problem="its columns id, kind and metadata are not a record")
     body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}
-    record = EncodedRecord(catalogue=description["catalogue"], id=values["id"], body=orjson.dumps(body))
+    record = EncodedRecord(catalogue=catalogue, id=values["id"], body=orjson.dumps(body))
     return SourceRow(place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector)
 
 
-def _foreign_row(
-    number: int, values: dict[str, Any], vector: SourceVector | None, _description: Mapping[str, Any]
-) -> SourceRow:
+def _foreign_row(number: int, values: dict[str, Any], vector: SourceVector | None) -> SourceRow:
     """Return a row of a table that others wrote, with the entries of its `metadata` merged into its columns."""
     more = _metadata_of(values.get("metadata"))
     place = str(values.get("id") or f"row {number}")
