@@ -1,12 +1,14 @@
 """The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
 from stackroom.catalogue.telling import label_of
+from stackroom.errors import InputError
 from stackroom.generic.record_text import (
     BETWEEN_FIELDS,
     body_of,
@@ -21,7 +23,8 @@ from stackroom.generic.record_text import (
     with_unit,
 )
 from stackroom.generic.shapes import RecordField, ShownRecord, Tile, TileField
-from stackroom.ingest.ledger import find_places
+from stackroom.ingest.ledger import find_places, find_written
+from stackroom.ingest.values import READERS
 from stackroom.library import LEDGER_FILE
 from stackroom.model.hits import Label, Why
 from stackroom.model.record import Record, RecordId
@@ -49,6 +52,17 @@ def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[Rec
 def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
     """Return the file and place of a record; None where they are not known."""
     return list_places(catalogue, [record]).get(record.id)
+
+
+def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
+    """Return the texts that values of a record were read from, where they say more and were not edited since."""
+    texts = find_written(catalogue.folder / LEDGER_FILE, record.id) if catalogue.folder else {}
+    shown, fields = {}, catalogue.spec.fields
+    for name in texts.keys() & fields.keys():
+        with suppress(InputError):
+            if READERS[fields[name].type](texts[name], fields[name]) == record.get(name):
+                shown[name] = texts[name]
+    return shown
 
 
 def _file_place(name: str, row: str, record: Record) -> str:

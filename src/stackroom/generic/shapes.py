@@ -261,6 +261,8 @@ class FetchResult(PricedResult, FromFile, GenericResult):
     text: str
     url: str
     metadata: dict[str, Any]
+    written: Annotated[dict[str, str], SkipJsonSchema()] = Field(default_factory=dict, exclude_if=is_empty)
+    """The texts of the table that values were read from, where they say more: `1.249,90 €`, `March 3, 2009`."""
     tile: ForPages[Tile | None] = when_known()
     fields: ForPages[list[RecordField] | None] = when_known()
     relations: ForPages[list[Relation] | None] = when_known()

@@ -39,6 +39,7 @@ from stackroom.generic.record import (
     RankedRecord,
     RecordForm,
     find_place,
+    list_written,
     shape_records,
     url_of,
 )
@@ -213,6 +214,7 @@ class GenericTools:
             url=url_of(catalogue.spec, catalogue.name, record),
             metadata={} if params.start else plain_record(record, catalogue.spec),
             origin=find_place(catalogue, record),
+            written={} if params.start else list_written(catalogue, record),
             **drawn,
         )
 

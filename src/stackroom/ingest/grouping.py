@@ -123,11 +123,13 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
     collected: dict[str, dict[Any, None]] = {}
     fields: dict[str, Value] = {}
     unread: list[UnreadCell] = []
+    written: dict[str, str] = {}
     first: Record | None = None
     for part in row.parts:
-        (record,), cells = _read_part(part, read_row)
+        (record,), cells, texts = _read_part(part, read_row)
         unread += [cell._replace(place=part.place) for cell in cells]
         first = first or record
+        written = dict(texts) | written
         for name, value in record.fields.items():
             if spec.fields[name].collects and isinstance(value, tuple):
                 collected.setdefault(name, {}).update(dict.fromkeys(value))
@@ -135,9 +137,8 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
                 fields.setdefault(name, value)
     if first is None or not (fields or collected):
         raise InputError("empty row: no field has a value; a record needs one")
-    return ReadRow(
-        (replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()}),), tuple(unread)
-    )
+    whole = replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()})
+    return ReadRow((whole,), tuple(unread), written)
 
 
 def iter_records(rows: Iterable[Mapping[str, Any]], spec: CatalogueSpec) -> Iterator[Record]:

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import apsw
+import orjson
 
+from stackroom.catalogue.spec import FieldSpec
 from stackroom.checksums import Seal, SealState, measure_file
 from stackroom.errors import StorageError
+from stackroom.ingest.values import READ_AS
 from stackroom.model.record import RecordId
 from stackroom.shelf.port import Problem
 from stackroom.shelf.sqlite_files import check_sqlite_file, is_settled, stamp_of
@@ -24,7 +27,8 @@ from stackroom.sources.port import CellChange, Reading
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
-    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (source, id)
+    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, written TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (source, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS origins_by_id ON origins (id);
 CREATE TABLE IF NOT EXISTS rejects (
@@ -44,17 +48,6 @@ CREATE TABLE IF NOT EXISTS readings (
     source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
 ) WITHOUT ROWID;
 """
-COLUMNS = {
-    "origins": 4,
-    "rejects": 3,
-    "cells": 4,
-    "changes": 3,
-    "identities": 2,
-    "positions": 2,
-    "said": 3,
-    "readings": 4,
-}
-"""The number of columns of each table."""
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
 FoundT = TypeVar("FoundT")
@@ -94,9 +87,10 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
 
 def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     """Write rows of a table, in place of those with the same keys."""
-    values = ", ".join("?" * COLUMNS[table])
-    with _writing(db):
-        db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({values})", rows)
+    given = list(rows)
+    if given:
+        with _writing(db):
+            db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(given[0]))})", given)
 
 
 def _delete(db: apsw.Connection, table: str, keys: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -113,6 +107,13 @@ def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
 def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     """Return the source and row of records in a ledger file; none where the file cannot be read."""
     return _find(path, lambda db: _origins_of(db, ids)) or {}
+
+
+def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
+    """Return the texts that the values of a record were read from, by field, where a value does not say all of one."""
+    query = "SELECT written FROM origins WHERE id = ? ORDER BY source LIMIT 1"
+    rows = _find(path, lambda db: _read(db, query, (record_id,))) or []
+    return next((orjson.loads(texts) for (texts,) in rows if texts), {})
 
 
 def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> FoundT | None:
@@ -166,6 +167,8 @@ class Origin(NamedTuple):
 
     row: str
     digest: str
+    written: str = ""
+    """The texts of cells that say more than their values, by field, as JSON; empty if there are none."""
 
 
 def _seal(db: apsw.Connection, path: Path) -> None:
@@ -188,6 +191,8 @@ class Ledger:
             self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
             self._db.pragma("journal_mode", "wal")
             self._db.execute(SCHEMA)
+            if not any(column == "written" for _, column, *_ in self._db.execute("PRAGMA table_info(origins)")):
+                self._db.execute("ALTER TABLE origins ADD COLUMN written TEXT NOT NULL DEFAULT ''")
         except apsw.Error as error:
             raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
 
@@ -200,8 +205,8 @@ class Ledger:
 
     def origins(self, source: str) -> dict[RecordId, Origin]:
         """Return the records that came from a source, each with its row."""
-        rows = _read(self._db, "SELECT id, row, digest FROM origins WHERE source = ?", (source,))
-        return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
+        rows = _read(self._db, "SELECT id, row, digest, written FROM origins WHERE source = ?", (source,))
+        return {RecordId(str(record_id)): Origin(*map(str, origin)) for record_id, *origin in rows}
 
     def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
         """Return the source and row of each of these records that came from a source."""
@@ -210,6 +215,16 @@ class Ledger:
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""
         _insert(self._db, "origins", ((source, record_id, *origin) for record_id, origin in origins.items()))
+
+    def conversions(self, source: str, fields: Mapping[str, FieldSpec]) -> list[CellChange]:
+        """Return the fields of a source with texts that say more than their values, each with the first text."""
+        texts = "origins, json_each(written) WHERE source = ? AND written <> ''"
+        query = f"SELECT key, count(*), min(value), row FROM {texts} GROUP BY key"
+        return [
+            CellChange(kind=READ_AS[fields[name].type], column=name, example=f"'{text}', {row}", count=count)
+            for name, count, text, row in _read(self._db, query, (source,))
+            if name in fields
+        ]
 
     def count_ids_from_sources(self) -> int:
         """Count the records that came from any source."""

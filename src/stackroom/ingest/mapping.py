@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,7 +15,7 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.column_template import compose
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, SpecError, did_you_mean
-from stackroom.ingest.values import READERS, value_at
+from stackroom.ingest.values import READERS, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
 from stackroom.text.cells.dates import first_day
@@ -100,10 +101,11 @@ class UnreadCell(NamedTuple):
 
 
 class ReadRow(NamedTuple):
-    """The records of a row, and its cells that could not be read."""
+    """The records of a row, its cells that could not be read, and the texts of those that say more than their value."""
 
     records: tuple[Record, ...]
     unread: tuple[UnreadCell, ...] = ()
+    written: Mapping[str, str] = MappingProxyType({})
 
 
 class FittingRow(ReadRow):
@@ -208,12 +210,12 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
         if all(map(is_nothing, row.values())):
             raise InputError("empty row: no column has a value; a record needs one")
         of_kind = kind or read_kind(row, spec)
-        fields, unread = _read_fields(row, fields_of[of_kind])
+        fields, unread, written = _read_fields(row, fields_of[of_kind])
         if not spec.group_path:  # another row of the group may have the values
             _require_value(fields)
             _require_readable(unread, spec)
         records = (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
-        return FittingRow(records, tuple(unread))
+        return FittingRow(records, tuple(unread), written)
 
     def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         return read_row(row).records
@@ -231,6 +233,8 @@ class _FieldCells(dict[str, Value]):
         self._read = READERS[field.type]
         self._is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
         """Whether not every value of the field's type fits it."""
+        self.has_converted = False
+        """Whether a cell was read that is not plainly written."""
 
     def __missing__(self, cell: str) -> Value:
         value = self.read(cell)
@@ -243,13 +247,17 @@ class _FieldCells(dict[str, Value]):
         value = None if is_nothing(cell) else self._read(cell, self.field)
         if self._is_bounded and value is not None and (problem := _problem(value, self.field)):
             raise InputError(f"'{self.field.name}' {problem}")
+        self.has_converted = self.has_converted or (value is not None and not is_plain(cell, self.field))
         return value
 
 
-def _read_fields(row: Mapping[str, Any], fields: Sequence[_FieldCells]) -> tuple[dict[str, Value], list[UnreadCell]]:
-    """Return the values of a row's fields, and the cells that do not fit their field."""
+def _read_fields(
+    row: Mapping[str, Any], fields: Sequence[_FieldCells]
+) -> tuple[dict[str, Value], list[UnreadCell], dict[str, str]]:
+    """Return the values of a row's fields, the cells that do not fit their field, and texts not plainly written."""
     values: dict[str, Value] = {}
     unread = []
+    written: dict[str, str] = {}
     for cells in fields:
         column = cells.column
         cell = row[column] if column is not None and column in row else _cell(row, cells.field)
@@ -260,7 +268,9 @@ def _read_fields(row: Mapping[str, Any], fields: Sequence[_FieldCells]) -> tuple
             continue
         if value is not None:
             values[cells.field.name] = value
-    return values, _lost(unread, values, [cells.field for cells in fields]) if unread else unread
+            if cells.has_converted and not is_plain(cell, cells.field):
+                written[cells.field.name] = text_of(cell)
+    return values, _lost(unread, values, [cells.field for cells in fields]) if unread else unread, written
 
 
 def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]) -> list[UnreadCell]:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import orjson
+
 from stackroom.catalogue.codec import decode_record
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -32,6 +34,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
+from stackroom.sources.file_rows import describe_changes
 from stackroom.sources.port import (
     Reading,
     RowSource,
@@ -253,8 +256,9 @@ class _Run:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
-            self._report.notes += [*self._source.notes, *self._repetitions()]
-            ledger.replace_changes(name, self._source.changes)
+            converted = ledger.conversions(name, self._target.spec.fields)
+            self._report.notes += [*self._source.notes, *describe_changes(converted), *self._repetitions()]
+            ledger.replace_changes(name, [*self._source.changes, *converted])
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)
@@ -395,7 +399,7 @@ class _Run:
         ids_by_row: dict[Origin, list[RecordId]] = {}
         for record_id, origin in self._before.items():
             if origin.digest:
-                ids_by_row.setdefault(origin, []).append(record_id)
+                ids_by_row.setdefault(origin._replace(written=""), []).append(record_id)
         for row in self._iter_source(start):
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
             if origin in ids_by_row and not self._target.request.asks_for(row.place):
@@ -403,7 +407,7 @@ class _Run:
             elif self._target.mapping.is_metadata(row.values):
                 self._report.metadata += 1
             else:
-                yield [(record, origin) for record in self._records_of(row)]
+                yield list(self._records_of(row, origin))
 
     def _iter_source(self, start: int) -> Iterator[SourceRow]:
         """Yield the rows of the source, those of a group as one."""
@@ -424,14 +428,16 @@ class _Run:
         self._unseen.difference_update(ids)
         self._identities.update(dict.fromkeys(ids, row.place))
 
-    def _records_of(self, row: SourceRow) -> Iterator[Record]:
+    def _records_of(self, row: SourceRow, origin: Origin) -> Iterator[tuple[Record, Origin]]:
         try:
-            records = self._checked_records(row)
+            read = self._read_checked(row)
         except InputError as error:
             self._report.rejected += 1
             self._report.reject(row.place, error.message)
             return
-        for record in map(self._told_apart, records):
+        if read.written:
+            origin = origin._replace(written=orjson.dumps(dict(read.written)).decode())
+        for record in map(self._told_apart, read.records):
             identities = self._target.mapping.identities_of(record)
             first = self._find_first(record, identities)
             if first is not None:
@@ -440,7 +446,7 @@ class _Run:
                 continue
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
-            yield record
+            yield record, origin
 
     def _told_apart(self, record: Record) -> Record:
         """Return a record of a table without ids, told apart from others of the same title or the same values.
@@ -476,7 +482,7 @@ class _Run:
         is_gone = self._source.is_whole and holder in self._unseen  # its row has another id now
         return None if holder in (None, record.id) or is_gone else str(holder)
 
-    def _checked_records(self, row: SourceRow) -> list[Record]:
+    def _read_checked(self, row: SourceRow) -> ReadRow:
         if row.problem:
             raise InputError(row.problem)
         has_all_columns = not row.digest  # with digests, only changed rows get here
@@ -484,14 +490,13 @@ class _Run:
             for part in row.parts if isinstance(row, GroupedRow) else (row,):
                 self._column_check.observe(part.values)
         read = self._read(row)
-        records = list(read.records)
-        for record in records:
+        for record in read.records:
             require_valid(record, self._target.spec, is_fitting=isinstance(read, FittingRow))
         for cell in read.unread:
             self._report.leave_out(row.place, cell)
-        if row.vector is not None and len(records) == 1:
-            self._take_vector(records[0], row.vector)
-        return records
+        if row.vector is not None and len(read.records) == 1:
+            self._take_vector(read.records[0], row.vector)
+        return read
 
     def _read(self, row: SourceRow) -> ReadRow:
         """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""

@@ -1,5 +1,6 @@
 """Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -20,6 +21,7 @@ from stackroom.text.cells.values import (
     read_boolean,
     read_number,
     read_quantity,
+    same_unit,
     text_of,
     unwrapped,
 )
@@ -255,3 +257,30 @@ READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
     FieldType.ENUM: _choice,
     FieldType.JSON: _json,
 }
+
+NUMBER = "a number"
+READ_AS = {FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"}
+"""The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
+PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
+EXACT_LENGTH = 15
+"""How long a number is at most that is kept exactly whatever its digits are."""
+
+
+def is_plain(cell: Any, field: FieldSpec) -> bool:
+    """Tell whether the value of a cell says all that the cell does: `12.50`, `91 min` in minutes, `2015/04/30`."""
+    if field.type not in READ_AS or field.template or field.take:  # a field that takes the year says so
+        return True
+    if isinstance(cell, int | float):
+        return field.type is not FieldType.DATE
+    text = text_of(cell)
+    if field.type is FieldType.ENUM:
+        return text in field.values
+    if field.type is FieldType.DATE:
+        return not field.epoch and PLAIN_DATE.fullmatch(text) is not None
+    bare = text.removeprefix(field.unit)
+    number = PLAIN_NUMBER.match(bare)
+    if number is None or (number.end() < len(bare) and not same_unit(bare[number.end() :].strip(), field.unit)):
+        return False
+    figure = number[0]
+    return len(figure) <= EXACT_LENGTH or field.type is FieldType.INT or figure == repr(float(figure))

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from stackroom.settings import Settings
+from support.libraries import opened
+
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
 
@@ -61,6 +64,21 @@ def test_what_was_mended_in_the_file_is_listed_no_more(run: Run, folder: Path) -
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("n.n.", "").replace("1 Season", "44 min"))
     assert "left out" not in add(run, folder).out
     assert not [one for one in json.loads(run(["rejects", "albums", "--json"]).out) if "field" in one]
+
+
+@pytest.mark.row("N19")
+def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
+    folder: Path, run: Run, home: Path
+) -> None:
+    notes = add(run, folder).out
+    assert "note: cells read as a date: released 3 ('16 June 1997', line 2)" in notes
+    with opened(Settings(home=home), "albums") as library:
+        shown = [library.structured("fetch", id=f"albums/{one}").get("written") for one in "abe"]
+    assert shown == [{"released": "16 June 1997"}, {"released": "July 1963"}, None]
+    (folder / "albums.csv").write_text(ALBUM_ROWS.replace("16 June 1997", "1997-06-16"))
+    assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
+    with opened(Settings(home=home), "albums") as library:
+        assert "written" not in library.structured("fetch", id="albums/a")
 
 
 def test_options_of_a_command_take_years_and_yes(run: Run, folder: Path) -> None:

@@ -47,7 +47,7 @@ def fields_of(row: Mapping[str, Any], addition: str = "") -> Mapping[str, Any]:
 
 def test_a_record_without_a_title_is_named_by_its_id() -> None:
     spec = spec_of()
-    ((record,), unread) = read({"id": "tt1", "name": "", "year": 1979}, spec)
+    ((record,), unread, _) = read({"id": "tt1", "name": "", "year": 1979}, spec)
     assert spec.title_of(record) == "tt1"
     assert not unread
 
@@ -60,7 +60,7 @@ def test_a_record_has_the_tags_of_the_columns_that_say_yes() -> None:
 
 def test_a_title_that_is_declared_required_is_required() -> None:
     spec = spec_of(within=FILMS.replace('role = "title"', 'role = "title"\nrequired = true'))
-    ((record,), _) = read({"id": "tt1", "year": 1979}, spec)
+    ((record,), *_) = read({"id": "tt1", "year": 1979}, spec)
     with pytest.raises(InputError, match="'name' is missing"):
         require_valid(record, spec)
 
@@ -74,7 +74,7 @@ def test_a_title_that_is_declared_required_is_required() -> None:
     ],
 )
 def test_a_cell_that_does_not_fit_costs_the_cell_and_not_the_record(column: str, cell: str, reason: str) -> None:
-    ((record,), unread) = read({"id": "1", "name": "Alien", column: cell}, spec_of())
+    ((record,), unread, _) = read({"id": "1", "name": "Alien", column: cell}, spec_of())
     assert record.fields == {"name": "Alien"}
     assert [(one.field, one.reason) for one in unread] == [(column, reason)]
 
@@ -95,11 +95,11 @@ def test_a_row_without_any_value_is_rejected_as_empty() -> None:
 def test_a_title_is_composed_of_columns() -> None:
     trains = FILMS.replace('role = "title"', 'role = "title"\ntemplate = "{from} – {to}, {month}"')
     spec = spec_of(within=trains)
-    ((record,), _) = read({"id": 1, "from": "Paris", "to": "<b>Lyon</b>", "month": 3}, spec)
+    ((record,), *_) = read({"id": 1, "from": "Paris", "to": "<b>Lyon</b>", "month": 3}, spec)
     assert spec.title_of(record) == "Paris – Lyon, 3"
-    ((record,), _) = read({"id": 1, "from": "Paris", "to": "", "year": 2018}, spec)
+    ((record,), *_) = read({"id": 1, "from": "Paris", "to": "", "year": 2018}, spec)
     assert record.fields == {"name": "Paris", "year": 2018}
-    ((record,), _) = read({"id": 1, "year": 2018}, spec)
+    ((record,), *_) = read({"id": 1, "year": 2018}, spec)
     assert record.fields == {"year": 2018}
 
 
@@ -114,6 +114,6 @@ def test_a_year_is_taken_from_a_date_or_a_text(cell: Any, year: int) -> None:
 
 def test_a_text_without_a_year_costs_the_cell() -> None:
     declared = '[fields.made]\ntype = "int"\npath = "released"\ntake = "year"'
-    ((record,), unread) = read({"id": 1, "name": "Alien", "released": "soon"}, spec_of(declared))
+    ((record,), unread, _) = read({"id": 1, "name": "Alien", "released": "soon"}, spec_of(declared))
     assert "made" not in record.fields
     assert [one.field for one in unread] == ["made"]

@@ -8,11 +8,11 @@ import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldRole, FieldSpec, FieldType, PreferencesSpec
 from stackroom.errors import InputError
-from stackroom.ingest.mapping import build_mapping
+from stackroom.ingest.mapping import ReadRow, build_mapping
 from stackroom.model.record import Tag
 
 
-def read(raw: Any, kind: FieldType, **more: Any) -> Any:
+def read_whole(raw: Any, kind: FieldType, **more: Any) -> ReadRow:
     title = FieldSpec(name="title", type=FieldType.TEXT, role=FieldRole.TITLE, source_path="title")
     field = FieldSpec(name="field", type=kind, source_path="field", **more)
     spec = CatalogueSpec(
@@ -26,10 +26,34 @@ def read(raw: Any, kind: FieldType, **more: Any) -> Any:
     )
     read_row = build_mapping(spec).read_row
     assert read_row is not None
-    (record,), unread = read_row({"title": "One", "field": raw})
+    return read_row({"title": "One", "field": raw})
+
+
+def read(raw: Any, kind: FieldType, **more: Any) -> Any:
+    (record,), unread, _ = read_whole(raw, kind, **more)
     if unread:
         raise InputError(unread[0].reason)
     return record.get("field")
+
+
+@pytest.mark.row("N19")
+@pytest.mark.parametrize(
+    ("kind", "plain", "written"),
+    [
+        ("int", ("7", " -7 ", "70.00", "91 min", "91 minutes", 7, 7.0, None), ("1,234", "007", "+7", "2k", "about 7")),
+        ("float", ("12.50", "0.1234567890123456", 1.5), ("1.249,90", "45 %", "1e3", "12.12345678901234567890")),
+        ("date", ("2015", "2015/04", "2015-04-30 00:00:00", date(2015, 4, 30)), ("30/4/15", "March 3, 2009")),
+        ("date", ("2015-04-30",), ("2015-04-30T14:22:00Z", datetime(2015, 4, 30, 14, 22, tzinfo=UTC))),
+        ("enum", ("yes", "no", True), ("Yes", "1", "ja")),
+        ("text", ("1,234", "<p>1</p>"), ()),
+    ],
+)
+def test_the_text_of_a_cell_is_kept_where_its_value_does_not_say_all_of_it(
+    kind: str, plain: tuple[Any, ...], written: tuple[Any, ...]
+) -> None:
+    how: dict[str, Any] = {"int": {"unit": "min"}, "enum": {"values": ("yes", "no")}}.get(kind, {})
+    texts = {raw: read_whole(raw, FieldType(kind), **how).written.get("field") for raw in (*plain, *written)}
+    assert texts == dict.fromkeys(plain) | {raw: str(raw) for raw in written}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FieldType if kind is not FieldType.ENUM])

@@ -5,7 +5,7 @@ import {pageOf, tileOf} from "./hit.js";
 const TITLES = ["title", "name"];
 const TEXTS = ["text", "content", "snippet", "passage", "synopsis", "abstract", "summary", "description", "bio", "about"];
 const MARKS_OF_HIT = [...TEXTS, "score", "relevance", "evidence", "similarity", "fields", "metadata"];
-const LEFT_OUT = ["id", "url", "score", "catalogue", "kind", "evidence", "relevance", "fields", "metadata", "origin", "image", "tile"];
+const LEFT_OUT = ["id", "url", "score", "catalogue", "kind", "evidence", "relevance", "fields", "metadata", "origin", "written", "image", "tile"];
 const UNSAID = ["cursor", "has_more", "total", "totalMatches"];
 
 // An answer in parts: facts, and lists with their names; a list may be within an object, as {items, total}.

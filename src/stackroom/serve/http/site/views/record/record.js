@@ -55,7 +55,7 @@ function Shown({record, onEdit}) {
       <div><p class="quiet">${hit.subtitle}</p><${Actions} record=${record} onEdit=${onEdit} /></div>
     </div>
     ${body && html`<${Body} text=${String(body.value)} />`}
-    <${Facts} catalogue=${hit.catalogue} fields=${ordered(fields)} />
+    <${Facts} catalogue=${hit.catalogue} fields=${ordered(fields)} written=${record.written ?? {}} />
     ${relations.map((one) => html`<${Group} key=${one.name} title=${one.name} hits=${one.results.map(hitOf)} total=${one.total} />`)}
     ${record.has_vectors && html`<${Similar} key=${hit.key} of=${hit.key} />`}
     <${Why} hit=${hit} />
@@ -117,9 +117,10 @@ function ordered(fields) {
   return rest.sort((one, other) => ORDER.indexOf(one.role) - ORDER.indexOf(other.role));
 }
 
-function Facts({catalogue, fields}) {
+function Facts({catalogue, fields, written}) {
   return fields.length > 0 && html`<dl class="facts">${fields.map((field) => html`
-    <dt key=${field.field}>${LABELS[field.role] ?? field.label}</dt><dd><${Value} catalogue=${catalogue} field=${field} /></dd>`)}</dl>`;
+    <dt key=${field.field}>${LABELS[field.role] ?? field.label}</dt><dd><${Value} catalogue=${catalogue} field=${field} />
+      ${written[field.field] && html` <span class="quiet">(written: ${written[field.field]})</span>`}</dd>`)}</dl>`;
 }
 
 function Value({catalogue, field}) {
