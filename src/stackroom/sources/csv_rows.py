@@ -201,16 +201,15 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        line = self._find_next() if len(self.row_lines) < ROW_LINES else None
+        line = None
+        if len(self.row_lines) < ROW_LINES:
+            line = self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
         if line is None:
             self._has_ended = True
             raise StopIteration
         self._read += 1
         self.row_lines.append(line)
         return line
-
-    def _find_next(self) -> str | None:
-        return self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
 
     @property
     def is_one_whole_line(self) -> bool:

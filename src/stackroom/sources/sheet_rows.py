@@ -35,7 +35,6 @@ ENCRYPTED = b"\xd0\xcf\x11\xe0"
 """The beginning of a file of the former format, in which an encrypted spreadsheet is wrapped."""
 
 NumberedRow = tuple[int, Sequence[Any]]
-Grid = list[list[Any]]
 
 
 class SheetRows(FileRows):
@@ -154,7 +153,7 @@ def _size(sheet: CalamineSheet) -> int:
     return sheet.height * sheet.width if sheet.start else 0
 
 
-def _read_cells(sheet: CalamineSheet) -> Grid:
+def _read_cells(sheet: CalamineSheet) -> list[list[Any]]:
     """Return the used area; a value merged over several rows is in each of them, in the first of its columns."""
     cells = [[_plain(cell) for cell in row] for row in sheet.to_python()]
     top, left = sheet.start or (0, 0)

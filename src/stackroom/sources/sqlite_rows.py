@@ -108,7 +108,12 @@ class SqliteRows(FileRows):
 
     def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
-        table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
+        if wanted is None:
+            table = find_main(tables, partial(_weight, db))
+        else:
+            table = get_named(tables, wanted, place=str(self._path))
+        if table is None:
+            raise InputError(f"{self._path}: no table in it; add a database that has one")
         self._table = table
         self.id_column = table.key
         self.other_tables = tuple(
@@ -116,13 +121,6 @@ class SqliteRows(FileRows):
         )
         self.related = {name for one in tables for key in one.references for name in (one.name, key.table)}
         return select_joined(table, tables)
-
-    def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
-        """Return the table with the most text."""
-        main = find_main(tables, partial(_weight, db))
-        if main is None:
-            raise InputError(f"{self._path}: no table in it; add a database that has one")
-        return main
 
     def _read_query(self, db: apsw.Connection, query: str) -> Selection:
         try:
