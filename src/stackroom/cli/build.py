@@ -83,7 +83,8 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     """List the rows and cells that were left out of CATALOGUE when it was built, and why.
 
     A cell that cannot be read is left out of its record. Rows whose record names another that does not exist are
-    listed as well. The records of both are in the catalogue. Cells that were read as missing are counted by column.
+    listed as well. The records of both are in the catalogue. What was read as other than it is written
+    is counted by column, with an example: missing values, numbers, dates, rows without their last cells, encodings.
     """
     app = open_app()
     installed = app.library.get_installed(catalogue)
@@ -96,7 +97,7 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     listed = (
         ("", ("source", "place", "reason"), rows),
         ("cells left out of their records:", ("source", "place", "field", "reason"), cells),
-        ("cells read as other than they are written:", ("source", "column", "cells"), changes),
+        ("read as other than it is written:", ("source", "column", "cells"), changes),
     )
     if as_json:
         print_json([dict(zip(columns, entry, strict=True)) for _, columns, entries in listed for entry in entries])

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
@@ -13,8 +14,10 @@ from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.generic.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.generic.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
 from stackroom.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
+from stackroom.ingest.ledger import list_changes
+from stackroom.library import LEDGER_FILE
 from stackroom.model.record import Key
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import bounds_of
@@ -23,7 +26,7 @@ from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from stackroom.tools.filters import shown_number
 from stackroom.tools.listing import list_query, words_of_list
-from stackroom.tools.schema import is_none
+from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
 RANKED_SHOWN = 5
@@ -141,6 +144,8 @@ class CatalogueFields(GenericResult):
     fields: list[BrowsedField]
     skipped: str | None = Field(default=None, exclude_if=is_none)
     """Why it could not be read."""
+    changed: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
+    """The columns of its tables with cells that were read as other than they are written: how many, and the first."""
     overview: ForPages[CatalogueOverview | None] = when_known()
 
 
@@ -253,6 +258,7 @@ def _between(catalogues: Sequence[BrowsedCatalogue], start: int, end: int) -> It
 
 
 VALUES_SHOWN = 10
+CHANGES_SHOWN = 5
 MOST_RECORDS = 1_000_000
 """The most records whose numbers are read for a range."""
 
@@ -271,7 +277,16 @@ def browse_view(view: CatalogueView, scope: Scope, params: BrowseParams) -> Brow
         )
         for field in _browsed_fields(view.catalogue, params)
     ]
-    return browsed.model_copy(update={"fields": fields})
+    changed = list(_changed(view)) if not params.field and browsed.records == view.reader.count(WHOLE) else []
+    return browsed.model_copy(update={"fields": fields, "changed": changed})
+
+
+def _changed(view: CatalogueView) -> Iterator[str]:
+    """Yield how cells of columns with shown fields were read; only a caller who may see every record may see these."""
+    fields = view.spec.fields.values()
+    known = {name for field in fields if field.shown for name in (field.name, *field.source_paths)}
+    changes = list_changes(view.catalogue.folder / LEDGER_FILE) if view.catalogue.folder else []
+    return (f"{name}: {reading}" for name, reading in [one for one in changes if one[0] in known][:CHANGES_SHOWN])
 
 
 def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[str, Any]:
@@ -367,6 +382,7 @@ def browse_text(result: BrowseResult) -> str:
         lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
         lines += aggregate_lines(catalogue)
         lines += [f"  {field.field} ({field.type}){_field_text(field)}" for field in catalogue.fields]
+        lines += [f"  cells of {change}" for change in catalogue.changed]
     return "\n".join([*lines, *result.remarks])
 
 

@@ -60,7 +60,7 @@ def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
     shown, fields = {}, catalogue.spec.fields
     for name in texts.keys() & fields.keys():
         with suppress(InputError):
-            if READERS[fields[name].type](texts[name], fields[name]) == record.get(name):
+            if fields[name].shown and READERS[fields[name].type](texts[name], fields[name]) == record.get(name):
                 shown[name] = texts[name]
     return shown
 

@@ -116,6 +116,12 @@ def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
     return next((orjson.loads(texts) for (texts,) in rows if texts), {})
 
 
+def list_changes(path: Path) -> list[tuple[str, str]]:
+    """Return the columns with cells that were read as other than they are written, and how, from a ledger file."""
+    query = "SELECT field, reading FROM changes WHERE field <> '' ORDER BY 1, 2"
+    return [(str(name), str(reading)) for name, reading in _find(path, lambda db: _read(db, query)) or ()]
+
+
 def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> FoundT | None:
     """Read from a ledger file; None where there is none that can be read."""
     if not path.is_file():
@@ -299,14 +305,15 @@ class Ledger:
         _insert(self._db, "cells", ((source, *cell) for cell in cells))
 
     def changes(self) -> list[tuple[str, str, str]]:
-        """Return the columns with cells that were read as other than they are written: source, column, how they are."""
+        """Return what was read as other than it is written: source, column or nothing, how it was read."""
         rows = _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
         return [(str(source), str(name), str(reading)) for source, name, reading in rows]
 
-    def replace_changes(self, source: str, changes: Iterable[CellChange]) -> None:
-        """Replace the changes of cells that reading a source made."""
+    def replace_changes(self, source: str, changes: Iterable[CellChange], *, notes: Iterable[str] = ()) -> None:
+        """Replace the changes of cells that reading a source made, and the notes on how it was read."""
         _delete(self._db, "changes", "source = ?", [(source,)])
-        _insert(self._db, "changes", ((source, change.column, str(change)) for change in changes))
+        noted = ((source, "", note) for note in notes)
+        _insert(self._db, "changes", [*noted, *((source, change.column, str(change)) for change in changes)])
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""

@@ -258,7 +258,9 @@ class _Run:
             self._note_unread()
             converted = ledger.conversions(name, self._target.spec.fields)
             self._report.notes += [*self._source.notes, *describe_changes(converted), *self._repetitions()]
-            ledger.replace_changes(name, [*self._source.changes, *converted])
+            told = set(describe_changes(self._source.changes))
+            notes = [note for note in self._source.notes if note not in told]
+            ledger.replace_changes(name, [*self._source.changes, *converted], notes=notes)
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)

@@ -113,9 +113,13 @@ def test_a_table_of_which_much_would_be_lost_is_not_built_without_consent(
 def test_cells_that_are_read_as_missing_are_counted_in_the_proposal_after_the_build_and_later(
     books: Path, run: Run
 ) -> None:
-    books.write_text(BOOKS.replace(",2008,", ",NA,").replace(",1614,", ",-,"))
+    books.write_text(f"{BOOKS.replace(',2008,', ',NA,').replace(',1614,', ',-,')}9,Last\n")
     assert run(["add", str(books), "--yes", "--no-embed"]).out.count("as missing: Year Published 2 ('NA', line 2)") == 2
-    assert run(["rejects", "my-books", "--json"]).json[0]["cells"] == "2 read as missing ('NA', line 2)"
+    listed = [(one["column"], one["cells"]) for one in run(["rejects", "my-books", "--json"]).json]
+    assert listed == [
+        ("", "1 row without the last cells completed with empty ones (first: line 5)"),
+        ("Year Published", "2 read as missing ('NA', line 2)"),
+    ]
 
 
 def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:

@@ -74,6 +74,10 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
     assert "note: cells read as a date: released 3 ('16 June 1997', line 2)" in notes
     with opened(Settings(home=home), "albums") as library:
         shown = [library.structured("fetch", id=f"albums/{one}").get("written") for one in "abe"]
+        (browsed,) = library.structured("browse", catalogue="albums")["catalogues"]
+        told = library.call("browse", catalogue="albums").text
+    reading = "released: 3 read as a date ('16 June 1997', line 2)"
+    assert (browsed["changed"], f"cells of {reading}" in told) == ([reading], True)
     assert shown == [{"released": "16 June 1997"}, {"released": "July 1963"}, None]
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("16 June 1997", "1997-06-16"))
     assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
