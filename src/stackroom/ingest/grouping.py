@@ -129,12 +129,15 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
         (record,), cells, texts = _read_part(part, read_row)
         unread += [cell._replace(place=part.place) for cell in cells]
         first = first or record
-        written = dict(texts) | written
         for name, value in record.fields.items():
             if spec.fields[name].collects and isinstance(value, tuple):
                 collected.setdefault(name, {}).update(dict.fromkeys(value))
-            else:
-                fields.setdefault(name, value)
+            elif name not in fields:
+                fields[name] = value
+                written |= {name: texts[name]} if name in texts else {}
+            elif fields[name] != value:
+                reason = f"'{name}' is {str(value)[:60]!r}; the record has {str(fields[name])[:60]!r} of an earlier row"
+                unread.append(UnreadCell(name, reason, part.place))
     if first is None or not (fields or collected):
         raise InputError("empty row: no field has a value; a record needs one")
     whole = replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()})

@@ -54,6 +54,8 @@ def drinks() -> IngestBench:
 def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows(MIXED))
     assert (report.rows, report.written, report.rejected, report.duplicates) == (4, 2, 0, 0)
+    reason = "'glass' is 'Bucket'; the record has 'Tumbler' of an earlier row"
+    assert report.cells == [("line 4", "glass", reason)]
     seven = drinks.records()["7"]
     assert seven.get("drink") == "Drink 7"
     assert seven.get("glass") == "Tumbler"
