@@ -51,7 +51,7 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STACKROOM_HOME", str(home))
         for source, name in ((write_films(folder), FILMS), (write_documents(folder), DOCUMENTS)):
-            main(["add", str(source), "--name", name, "--yes", "--no-embed"])
+            main(["add", str(source), "--name", name, "--yes", "--no-embed", "--accept-losses"])
         yield home
 
 

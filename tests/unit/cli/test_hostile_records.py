@@ -86,7 +86,7 @@ def at_home(hostile_home: Path, embedding_server: EmbeddingServer, monkeypatch: 
             with monkeypatch.context() as patch:
                 for variable, value in embedding_server.environment().items():
                     patch.setenv(variable, value)
-                built = run(["add", str(source), "--name", name, "--yes"])
+                built = run(["add", str(source), "--name", name, "--yes", "--accept-losses"])
             assert built.code == 0, built.err
             assert_safe(built)
     return hostile_home / "home"
