@@ -386,10 +386,12 @@ def _is_alone(mention: Mention, context: _Context) -> bool:
 
 
 def _is_topic(mention: Mention, context: _Context) -> bool:
-    """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"."""
+    """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; of several, by a maker."""
     others, topics = context.around.besides(mention), Tone | Title | PieceJoin
-    limits = [what for what in others if isinstance(what, Person) or (isinstance(what, Bounds) and not what.adjective)]
-    is_narrowed = bool(limits or context.around.apart)
+    has_maker = any(isinstance(what, Person) for what in others)
+    has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
+    has_tags = any(isinstance(what, NamedTag) for what in others)
+    is_narrowed = has_maker or (not has_tags and (has_limit or bool(context.around.apart)))
     return is_narrowed and not any(what in UNKNOWN or isinstance(what, topics) for what in others)
 
 
