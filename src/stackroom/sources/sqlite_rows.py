@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,8 @@ class SqliteRows(FileRows):
     def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
         if wanted is None:
-            table = find_main(tables, partial(_weight, db))
+            # A table that is called as the file is what the file is about.
+            table = find_main(tables, lambda one: (one.name.lower() == self._path.stem.lower(), *_weight(db, one)))
         else:
             table = get_named(tables, wanted, place=str(self._path))
         if table is None:

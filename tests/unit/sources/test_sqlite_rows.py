@@ -84,6 +84,10 @@ def test_keys_that_a_database_does_not_declare_are_found_by_their_names_and_valu
     assert "author" not in values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="note")))[0]
 
 
+def test_a_table_that_is_called_as_the_file_is_the_main_one(tmp_path: Path) -> None:
+    assert SqliteRows(made(tmp_path, BOOKS, "Author.sqlite")).name.endswith("#author")
+
+
 def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
     source = SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="AUTHOR"))
     assert source.name.endswith("#author")
