@@ -203,7 +203,7 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
         refresh_from_source(app, source, lambda _rows: None)
     folder = app.library.get_installed("notes").folder
     with closing(apsw.Connection(str(folder / LEDGER_FILE))) as ledger:
-        ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '')", [("a",), ("b",)])
+        ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '', '')", [("a",), ("b",)])
     with pytest.raises(InputError):
         refresh_from_source(app, source, lambda _rows: None)
     assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
