@@ -32,7 +32,7 @@ def test_the_nearest_rows_are_those_of_brute_force(rows: int) -> None:
 
 
 def test_forces_on_a_grid_are_nearly_those_between_all_pairs() -> None:
-    x, y = (np.random.default_rng(5).normal(size=(2, 400)) * 20).astype(np.float32)
+    x, y = (np.random.default_rng(5).normal(size=(2, 600)) * 20).astype(np.float32)
     dx, dy = x[:, None] - x, y[:, None] - y
     nearness = 1 / (1 + dx * dx + dy * dy)
     squares, total = nearness * nearness, float(nearness.sum()) - len(x)
