@@ -458,7 +458,8 @@ class _Run:
         spec, is_table = self._target.spec, self._source.is_whole and self._target.mapping.is_by_spec
         if spec.id_path or spec.group_path or not is_table:
             return record
-        digest, made = digest_of_values(record.fields), record.id
+        made = record.id
+        digest = digest_of_values(record.fields) if spec.id_template else made
         if self._composed.setdefault(made, digest) != digest:
             made = RecordId(f"{made} {digest}")
         self._repeated[made] += 1

@@ -216,7 +216,7 @@ KeptT = TypeVar("KeptT")
 
 
 class KeptBySnapshot(Generic[AskedT, KeptT]):
-    """What was made of a snapshot, kept as long as it lives."""
+    """Values that were made of a snapshot, kept as long as it lives."""
 
     def __init__(self) -> None:
         self._kept: dict[int, dict[AskedT, KeptT]] = {}

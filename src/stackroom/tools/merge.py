@@ -66,7 +66,7 @@ class MergedPage:
 
     @property
     def notes(self) -> list[str]:
-        """What was understood of the question, and the number that it asks for."""
+        """Notes on how the question was understood, and the number that it asks for."""
         counts = {
             name: (f"{counted(page.total_matches)} in all",)
             for name, page in self.pages.items()

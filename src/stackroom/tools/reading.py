@@ -348,7 +348,7 @@ def _within(stated: Condition, given: Condition) -> Condition | None:
 
 
 class _Excepted(NamedTuple):
-    """What a question leaves out, by phrase: a record by its name, a word, or what has all words of a phrase."""
+    """The parts that a question leaves out, by phrase: a record by its name, a word, or records with all its words."""
 
     keys: dict[str, Key]
     words: dict[str, NoneOf]
