@@ -220,7 +220,7 @@ class RelationSpec(Declared):
     to: str
     """The kind of record that is named."""
     inverse: str = ""
-    """The name of the relation from the other side; an edit creates a record with those that name it, listed there."""
+    """The name of the relation from the other side."""
     copies: str = ""
     """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
     order: str = ""

@@ -5,7 +5,7 @@ request still results in the same plan; otherwise it plans again (optimistic con
 and the indexes contain it before the caller gets an answer. With the token of a plan, exactly that plan is applied, or
 a ConflictError names who changed what.
 
-If the embedder fails, the edit succeeds without vectors: `embed_missing` makes them later.
+If the embedder fails, the edit succeeds without vectors, which the next build or job makes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from stackroom.errors import ConflictError, ExpectedError, InputError, StorageEr
 from stackroom.ingest.edits.changes import plan_changes
 from stackroom.ingest.edits.draft import Draft, Edit, EditAction, EditBatch, EditPlan
 from stackroom.ingest.edits.undo import describe_change, is_visible, plan_undo
-from stackroom.ingest.embedding import LateEmbedding, build_puts, iter_vectors, missing_digests, with_vectors
+from stackroom.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
 from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
@@ -25,8 +25,6 @@ from stackroom.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf
 ATTEMPTS = 10
 """The number of times that an edit without a plan's token is planned again after a conflict."""
 EMBEDDED_AT_ONCE = 64
-WAIT_S = 10.0
-"""How long the vectors of edits wait for another process that embeds."""
 SEEN_OF_HISTORY = 500
 
 
@@ -159,19 +157,6 @@ def embed_records(
         return with_vectors(puts, vectors), None
     subject = "1 record has" if lacking == 1 else f"{lacking} records have"
     return with_vectors(puts, vectors), f"{subject} no vector yet and can be found by words alone: {problem}"
-
-
-def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
-    """Embed every record that lacks its vector, and return how many were embedded.
-
-    Records edited while the embedder was down are found by words alone until then.
-    """
-    if shelf.spec.embed is None or shelf.reader().model != embedder.model:
-        return 0
-    late = LateEmbedding(spec=shelf.spec, writer=shelf.writer(), embedder=embedder)
-    with shelf.writer().sole_embedder(wait_s=WAIT_S):
-        late.run()
-    return late.records
 
 
 def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:

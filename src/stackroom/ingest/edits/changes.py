@@ -12,28 +12,21 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, tex
 from stackroom.errors import ConflictError, InputError, NotFoundError, did_you_mean
 from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest, required_id
 from stackroom.ingest.edits.names import RelatedNames, spelt_fields
-from stackroom.ingest.edits.relations import (
-    Change,
-    follow_rename,
-    ids_in,
-    relations_of,
-    settle_own,
-    take_out,
-    unfold,
-    with_value,
-)
+from stackroom.ingest.edits.relations import follow_rename, relations_of, settle_own, take_out, with_value
 from stackroom.ingest.edits.values import Place, read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
 from stackroom.text.normalise import meant
 
 LONGEST_ID = 200
+MOST_CHANGES = 100
+"""The most records that one request may create, update or delete by name; what follows from it is not counted."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DraftedChange:
     """A change whose record is in the draft; relations are settled in `given` step by step."""
 
-    change: Change
+    request: EditRequest
     record: Record
     """The record as it was when it was drafted."""
     old: Record | None
@@ -48,35 +41,37 @@ class DraftedChange:
     @property
     def is_delete(self) -> bool:
         """Whether the record is deleted."""
-        return self.change.request.action is EditAction.DELETE
+        return self.request.action is EditAction.DELETE
 
     @property
     def place(self) -> Place:
         """The place of the request in the arguments."""
-        return self.change.request.place
+        return self.request.place
 
 
 def plan_changes(draft: Draft, requests: Sequence[EditRequest]) -> None:
     """Draft the changes of requests and all that follows from them, or refuse with what would be valid."""
-    ChangePlanner(draft, unfold(requests, draft.spec)).plan()
+    if len(requests) > MOST_CHANGES:
+        raise InputError(f"more than {MOST_CHANGES} records at once; give them in several calls")
+    if not requests:
+        raise InputError(f"'changes' is empty; give 1 to {MOST_CHANGES} changes")
+    ChangePlanner(draft, requests).plan()
 
 
 class ChangePlanner:
     """Plans the changes of one request."""
 
-    def __init__(self, draft: Draft, changes: Sequence[Change]) -> None:
+    def __init__(self, draft: Draft, requests: Sequence[EditRequest]) -> None:
         self._draft = draft
         self._spec = draft.spec
-        self._changes = changes
+        self._requests = requests
         self._names = RelatedNames(draft)
-        self._drafted: dict[Change, DraftedChange] = {}
-        self._stated_ids = {record_id for change in changes for record_id in change.request.ids}
+        self._drafted: dict[RecordId, DraftedChange] = {}
+        self._stated_ids = {record_id for request in requests for record_id in request.ids}
 
     def plan(self) -> None:
         """Draft every record, and then its relations, the deletions and the renames."""
-        run_each(
-            self._changes, self._draft_change, place_of=lambda change: change.request.place, fields=self._spec.fields
-        )
+        run_each(self._requests, self._draft_change, place_of=lambda request: request.place, fields=self._spec.fields)
         written = [one for one in self._drafted.values() if not one.is_delete]
         for relation in _by_depth(self._spec):
             of_kind = [one for one in written if one.record.kind == relation.kind]
@@ -91,30 +86,26 @@ class ChangePlanner:
     def _each(self, drafted: Sequence[DraftedChange], step: Callable[[DraftedChange], None]) -> None:
         run_each(drafted, step, place_of=lambda one: one.place, fields=self._spec.fields)
 
-    def _draft_change(self, change: Change) -> None:
-        request = change.request
-        if change.within is not None and change.within not in self._drafted:
-            return  # the record that it is listed in was refused
+    def _draft_change(self, request: EditRequest) -> None:
         if request.action is EditAction.UNDO:
             raise InputError("an undo cannot be one of several changes; send it alone")
         drafted = {
             EditAction.CREATE: self._draft_create,
             EditAction.UPDATE: self._draft_update,
             EditAction.DELETE: self._draft_delete,
-        }[request.action](change)
-        if any(one.id == drafted.id for one in self._drafted.values()):
+        }[request.action](request)
+        if drafted.id in self._drafted:
             raise InputError(f"'{drafted.id}' is changed twice; put all of it into one change")
-        self._drafted[change] = drafted
+        self._drafted[drafted.id] = drafted
 
-    def _draft_create(self, change: Change) -> DraftedChange:
-        draft, spec, request = self._draft, self._spec, change.request
+    def _draft_create(self, request: EditRequest) -> DraftedChange:
+        draft, spec = self._draft, self._spec
         if not request.fields:
             raise InputError(f"'fields' is missing: a new record has at least '{spec.title_field.name}'")
         kind = _kind_of(request.kind, spec)
         values = read_fields(
             spelt_fields(request.fields, kind, spec), kind, spec, draft.known_tags, place=request.place
         )
-        self._note_listing(change, values)
         title = values.get(spec.title_field.name)
         record_id = (
             RecordId(require_new_id(request.id, longest=LONGEST_ID))
@@ -125,21 +116,10 @@ class ChangePlanner:
             raise ConflictError(f"there is a record '{record_id}' already; update it, or give another 'id'")
         record = Record(id=record_id, kind=kind, fields=_present(values))
         draft.put(record)
-        return DraftedChange(change=change, record=record, old=None, given=values)
+        return DraftedChange(request=request, record=record, old=None, given=values)
 
-    def _note_listing(self, change: Change, values: dict[str, Value]) -> None:
-        """Set the relation of a listed record to the one that it is listed in, and its place in the list."""
-        if change.within is None or change.relation is None:
-            return
-        parent = self._drafted[change.within].id
-        is_list = self._spec.fields[change.relation.field].type is FieldType.TEXTS
-        values.pop(change.relation.copies, None)
-        values[change.relation.field] = (parent,) if is_list else parent
-        if change.relation.order:
-            values.setdefault(change.relation.order, change.number)
-
-    def _draft_update(self, change: Change) -> DraftedChange:
-        draft, request = self._draft, change.request
+    def _draft_update(self, request: EditRequest) -> DraftedChange:
+        draft = self._draft
         old = draft.get_visible(required_id(request))
         if not request.fields:
             raise InputError("'fields' is missing: give the values to set, with null for those to remove")
@@ -151,26 +131,23 @@ class ChangePlanner:
         values = _without_echoes(values, old, self._spec)
         record = replace(old, fields=_present({**old.fields, **values}))
         draft.put(record)
-        return DraftedChange(change=change, record=record, old=old, given=values)
+        return DraftedChange(request=request, record=record, old=old, given=values)
 
-    def _draft_delete(self, change: Change) -> DraftedChange:
-        request = change.request
+    def _draft_delete(self, request: EditRequest) -> DraftedChange:
         if request.fields:
             raise InputError("a delete takes no 'fields'; to remove values, update the record with null for them")
         record = self._draft.get_visible(required_id(request))
         if request.kind is not None and meant(request.kind, self._spec.kinds) != record.kind:
             raise NotFoundError(f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}")
         self._draft.delete(record.id)
-        return DraftedChange(change=change, record=record, old=record, given={})
+        return DraftedChange(request=request, record=record, old=record, given={})
 
     def _relate(self, relation: RelationSpec, one: DraftedChange) -> None:
         """Replace the names of related records, given in either field of a relation, by their ids."""
         field = self._field_with_names(relation, one)
-        if field:
-            texts = texts_of(one.given[field])
-            ids = self._names.find_ids(texts, relation, self._current(one), field=field)
-        else:
-            ids = self._inherited(relation, one)
+        if not field:
+            return
+        ids = self._names.find_ids(texts_of(one.given[field]), relation, self._current(one), field=field)
         if not ids:
             return
         if field != relation.field:
@@ -186,15 +163,6 @@ class ChangePlanner:
             return relation.field if one.given[relation.field] is not None else ""
         return relation.copies if one.given.get(relation.copies) is not None else ""
 
-    def _inherited(self, relation: RelationSpec, one: DraftedChange) -> list[RecordId]:
-        """Return the records that a listed one takes over from the record that it is listed in."""
-        within = one.change.within
-        if within is None or relation.field in one.given or relation.copies in one.given:
-            return []
-        parent = self._current(self._drafted[within])
-        found = [ids_in(parent, own) for own in relations_of(parent.kind, self._spec) if own.to == relation.to]
-        return found[0] if found else []
-
     def _settle(self, one: DraftedChange) -> None:
         settle_own(self._draft, self._current(one), given=one.given)
 
@@ -204,11 +172,11 @@ class ChangePlanner:
     def _delete(self) -> None:
         """Take out what is deleted; what a cascade deletes does not stand in the way of the others."""
         deleted = [one for one in self._drafted.values() if one.is_delete]
-        for one in sorted(deleted, key=lambda one: not one.change.request.cascade):
+        for one in sorted(deleted, key=lambda one: not one.request.cascade):
             self._each([one], self._take_out)
 
     def _take_out(self, one: DraftedChange) -> None:
-        take_out(self._draft, [one.record], cascade=one.change.request.cascade)
+        take_out(self._draft, [one.record], cascade=one.request.cascade)
 
     def _require_kept(self, one: DraftedChange) -> None:
         if self._draft.find(one.id) is None:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 import orjson
 from pydantic import BeforeValidator, Field
 
+from stackroom.ingest.edits.changes import MOST_CHANGES
 from stackroom.ingest.edits.draft import EditAction, EditPlan, RecordChange
-from stackroom.ingest.edits.relations import MOST_CHANGES
 from stackroom.ingest.edits.undo import is_visible
 from stackroom.model.principal import Principal
 from stackroom.shelf.port import Op

@@ -8,7 +8,6 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
-from stackroom.ingest.edits.relations import listings
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
 from stackroom.shelf.port import Author
@@ -119,12 +118,11 @@ def _field_guide(editable: Sequence[OpenCatalogue], of_users: Mapping[str, Seque
 
 
 def _field_names(spec: CatalogueSpec) -> Iterator[str]:
-    """Yield the fields of every kind, and then those of each kind alone: related records by name, and its parts."""
+    """Yield the fields of every kind, and then those of each kind alone, with related records by name."""
     ids = {relation.field for relation in spec.relations if relation.copies}
     shown = [field for field in spec.fields.values() if field.shown and field.name not in ids]
     yield ", ".join(field.name for field in shown if all(field.is_of(kind) for kind in spec.kinds))
     for kind in spec.kinds:
         own = [field.name for field in shown if field.kinds and field.is_of(kind)]
-        parts = [name for name, relation in listings(kind, spec).items() if relation.order]
-        if own or parts:
-            yield f"{kind}: {', '.join([*own, *parts])}"
+        if own:
+            yield f"{kind}: {', '.join(own)}"

@@ -11,8 +11,9 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from stackroom.ingest.edits import draft
-from stackroom.ingest.edits.apply import ATTEMPTS, Applied, embed_missing
+from stackroom.ingest.edits.apply import ATTEMPTS, Applied
 from stackroom.ingest.edits.draft import EditAction, EditPlan, EditRequest
+from stackroom.ingest.embedding import LateEmbedding
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.packages import PACKAGES
@@ -709,26 +710,8 @@ def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(fill
     assert reader.lexical(analyse_query("lighthouse", synonyms={}), scope=WHOLE, limit=5).total == 3
     embedder.problem = None
     assert "woolf" not in nearest(filled, embedder, "Virginia Lighthouse")
-    assert embed_missing(filled.shelf, embedder) == 3
+    LateEmbedding(spec=filled.shelf.spec, writer=filled.shelf, embedder=embedder).run()
     assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
-    assert embed_missing(filled.shelf, embedder) == 0
-
-
-def test_what_others_change_while_vectors_are_made_is_not_overwritten(filled: Bench, embedder: Any) -> None:
-    """One of the records has no text to embed, so that it gets no vector and is not to be touched at all."""
-    untitled = Record(id=RecordId("untitled"), kind="author", fields={"price": 1.0})
-    filled.shelf.apply([Put(record=untitled)])
-    embedder.problem = "away"
-    filled.update("woolf", title="Virginia Woolf")
-    embedder.problem = None
-    meddling = Meddling(embedder)
-    meddling.meddle = lambda: filled.shelf.apply([Put(record=replace(untitled, fields={"price": 2.0}))])
-    assert embed_missing(filled.shelf, meddling) == 3  # type: ignore[arg-type]
-    assert filled.get("untitled") == {"price": 2.0}
-    filled.shelf.apply([Put(record=Record(id=RecordId("mann"), kind="author", fields={"title": "Thomas Mann"}))])
-    meddling.meddle = lambda: filled.shelf.apply([Delete(RecordId("mann"))])
-    assert embed_missing(filled.shelf, meddling) == 0  # type: ignore[arg-type]
-    assert "mann" not in filled.ids()
 
 
 def test_what_got_its_vector_later_can_still_be_undone(filled: Bench, embedder: Any) -> None:
@@ -736,7 +719,7 @@ def test_what_got_its_vector_later_can_still_be_undone(filled: Bench, embedder: 
     embedder.problem = "away"
     filled.update("woolf", title="Virginia Woolf", author=ADA)
     embedder.problem = None
-    embed_missing(filled.shelf, embedder)
+    LateEmbedding(spec=filled.shelf.spec, writer=filled.shelf, embedder=embedder).run()
     filled.undo("c-ada")
     assert filled.state() == start
 
@@ -747,7 +730,6 @@ def test_an_embedder_of_another_model_gives_no_vectors(filled: Bench, new_embedd
     (note,) = bench.update("woolf", title="Virginia Woolf").notes
     assert "the embedder is other" in note
     assert not other.documents
-    assert embed_missing(filled.shelf, other) == 0
 
 
 def test_a_catalogue_without_vectors_is_edited_without_an_embedder(embedder: Any) -> None:

@@ -63,15 +63,17 @@ def ids(result: dict[str, Any]) -> list[str]:
 def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quota_and_undone_in_one(
     served: ServedMusic,
 ) -> None:
-    tracks = [{"name": f"Song {number}", "seconds": 200 + number} for number in range(1, 13)]
-    fields = {"name": "Night Ferry", "artists": ["The Tin Foxes"], "year": 1998, "tracks": tracks}
+    fields = {"name": "Night Ferry", "artists": ["The Tin Foxes"], "year": 1998}
     album = {"action": "create", "kind": "album", "fields": fields}
-    preview = served.mutate(changes=[album, FOXES], preview=True)
+    tracks = [
+        {"action": "create", "kind": "track", "fields": {"name": f"Song {number}", "album": "Night Ferry"}}
+        for number in range(1, 13)
+    ]
+    preview = served.mutate(changes=[album, FOXES, *tracks], preview=True)
     assert (preview["applied"], preview["total"]) == (False, 14)
-    made = served.mutate(changes=[album, FOXES], plan=preview["plan"])
+    made = served.mutate(changes=[album, FOXES, *tracks], plan=preview["plan"])
     assert (made["applied"], made["total"]) == (True, 14)
-    assert served.bench.get("track-song-12")["position"] == 12
-    assert served.bench.get("track-song-12")["artists"] == ("The Tin Foxes",)
+    assert served.bench.get("track-song-12")["album_id"] == "album-night-ferry"
     served.mutate(action="undo", id=made["call_id"])
     assert served.bench.state() == {}
 
@@ -86,7 +88,6 @@ def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quot
             "changes": [{**FERRY, "action": None}, {"kind": "artist", "fields": {"name": "The Tin Foxes"}}],
         },
         {"changes": '[{"action": "create", "kind": "artist", "fields": "{\\"name\\": \\"The Tin Foxes\\"}"}]'},
-        {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes", "albums": ["Night Ferry"]}},
         {"action": "Create", "kind": "Artist", "fields": {"title": "The Tin Foxes"}},
     ],
 )
