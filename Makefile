@@ -103,7 +103,7 @@ LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-u
 lock: $(STAMP)  ## update the lock files of the environments, of the container and of the installer from pyproject.toml
 	$(BIN)/pip install -q pip-tools
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
-	$(LOCK) --extra postgres --extra mysql --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
+	$(LOCK) --extra postgres --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
 	echo uv | $(LOCK) --output-file requirements-installer.lock -
 
 clean:  ## remove the virtual environment and all caches

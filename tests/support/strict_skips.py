@@ -17,7 +17,6 @@ FORESEEN = (
     "everything can be read here",
     "STACKROOM_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
-    "MariaDB's programs are not installed",
 )
 """Parts of the reasons that a complete run may give: the platform, its packages, the user, and data that is not in the
 repository."""

@@ -1,6 +1,6 @@
-"""The source at a location: a file, a database, a file on the web, a LanceDB table or a provider's query.
+"""The source at a location: a file, a file on the web, a LanceDB table or a provider's query.
 
-What reads databases, the web and LanceDB is loaded when one is named.
+What reads the web and LanceDB is loaded when one is named.
 """
 
 import re
@@ -9,26 +9,20 @@ from typing import cast
 from stackroom.assembly.workshop import Workshop
 from stackroom.collection_settings import SCHEMES
 from stackroom.errors import InputError
+from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
-from stackroom.sources.location import (
-    NO_OPTIONS,
-    ReadOptions,
-    SourceLocation,
-    flag,
-    is_database_address,
-    is_same_location,
-)
+from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location
 from stackroom.sources.opener import OpenProvider, open_source
 from stackroom.sources.port import RowSource
 
 TABLE_PREFIX = "lancedb"
 """What stands before the colon in the location of a table."""
-OPEN_DATABASE = "stackroom.sources.database_rows:open_database"
 OPEN_TABLE = "stackroom.sources.lance.rows:open_table"
 OPEN_WEB_FILE = "stackroom.sources.web_file:open_web_file"
 WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+DATABASE_ADDRESS = re.compile(r"(postgres|mysql|mariadb)[\w+]*://", re.IGNORECASE)
 
 
 def open_rows(
@@ -63,11 +57,12 @@ def remembered_options(workshop: Workshop, name: str, location: str, options: Re
 
 
 def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
-    if is_database_address(location):
-        place = SourceLocation.parse(location)
-        opened = load_target(OPEN_DATABASE)(place.location, options.over(place.options), workshop.settings)
-        return cast(RowSource, opened)
+    """Return the source of a web file, a LanceDB table or a provider's query; None for any other."""
+    if DATABASE_ADDRESS.match(location):
+        raise InputError(
+            f"{shown_address(location)}: tables of a database server are not read; write the table to a file, as by "
+            "psql's \\copy TABLE TO 'table.csv' CSV HEADER, and add that"
+        )
     if WEB_ADDRESS.match(location):
         return cast(RowSource, load_target(OPEN_WEB_FILE)(location, options, workshop.settings))
     if location.partition("://")[0] in SCHEMES and "://" in location:

@@ -81,7 +81,7 @@ CHOICE_OPTIONS = (
     click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
 )
 READ_OPTIONS = (
-    click.option("--table", help="The table of a database; by default the main one of an SQLite file."),
+    click.option("--table", help="The table of an SQLite file; by default its main one."),
     click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
     click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),

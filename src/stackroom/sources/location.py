@@ -1,7 +1,7 @@
 """Names of sources, taken apart: a location with the options of reading it, or a query to a provider with its limit.
 
 A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
-empty. A location is a file, a folder, or an address (`https://…`, `postgresql://…`). A name is enough to read its
+empty. A location is a file, a folder, or an address (`https://…`). A name is enough to read its
 source again.
 """
 
@@ -90,7 +90,6 @@ LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-DATABASE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.IGNORECASE)
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
 SIGNS = "-_. "
@@ -124,10 +123,7 @@ class SourceLocation:
 
 
 def stem_of(location: str) -> str:
-    """Return the name of a location's file or folder without suffixes, or of its database."""
-    if is_database_address(location):
-        place = re.split("[?#]", location.partition("://")[2], maxsplit=1)[0].rpartition("@")[2]
-        return unquote(place.partition("/")[2]) or "database"
+    """Return the name of a location's file or folder without suffixes."""
     path = Path(location.partition("?")[0] if is_address(location) else location.rstrip("/"))
     return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem.strip(SIGNS)
 
@@ -135,11 +131,6 @@ def stem_of(location: str) -> str:
 def is_address(location: str) -> bool:
     """Return whether a location is an address such as `https://…`."""
     return ADDRESS.match(location) is not None
-
-
-def is_database_address(location: str) -> bool:
-    """Return whether a location is the address of a database server."""
-    return DATABASE.match(location) is not None
 
 
 def shown_name(name: str) -> str:
