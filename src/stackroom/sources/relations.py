@@ -256,7 +256,7 @@ def _iter_children(table: Table, tables: Mapping[str, Table]) -> Iterator[Child]
                 yield Child(table=other, chain=shortest[0])
 
 
-def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str], collect: str) -> Iterator[JoinedColumn]:
+def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str]) -> Iterator[JoinedColumn]:
     """Yield what the rows of a child say of a row: their number, sums, and the names in the tables they relate."""
     rows, is_near = child.table, len(child.chain) == 1
     if is_near and (rows.measures or not rows.is_link):
@@ -269,7 +269,7 @@ def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str], c
         end = tables.get(other.table)
         naming = () if end is None or end.name in named else end.naming if rows.is_link else end.proper_name
         if end is not None and naming:
-            value = collect.format(_followed(f"l.{quoted(other.column)}", (other,), naming))
+            value = JSON_LIST.format(_followed(f"l.{quoted(other.column)}", (other,), naming))
             origin = f"{' '.join(naming)} of {end.name}, by {rows.name}"
             yield JoinedColumn(name=end.name, value=value, origin=origin, read=_names, child=child)
 
@@ -331,13 +331,13 @@ class Selection:
         return SourceRow(place=f"row {number}", values=dict(zip(self.names, values, strict=True)))
 
 
-def select_joined(table: Table, tables: Iterable[Table], *, collect: str = JSON_LIST) -> Selection:
-    """Return the selection of all columns of a table and of those joined to it; lists are made by `collect`."""
+def select_joined(table: Table, tables: Iterable[Table]) -> Selection:
+    """Return the selection of all columns of a table and of those joined to it."""
     by_name = {other.name: other for other in tables}
     named = {table.name, *(reference.table for reference in table.references)}
     children = list(_iter_children(table, by_name))
     columns = [*_iter_names(table, by_name), *_iter_places(table, by_name)]
-    columns += [column for child in children for column in _iter_of_child(child, by_name, named, collect)]
+    columns += [column for child in children for column in _iter_of_child(child, by_name, named)]
     joined = tuple(_with_free_names(columns, table.columns))[:MOST_JOINED]
     values = [f"t.{quoted(column)}" for column in table.columns]
     for place, column in enumerate(joined):

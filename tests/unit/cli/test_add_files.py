@@ -116,6 +116,13 @@ def test_files_that_belong_together_are_one_catalogue_whose_numbers_are_those_of
     assert {group["values"]["ship_country"]: group["sum"] for group in groups}["France"] == 648.56
 
 
+def test_a_table_of_a_database_server_is_refused_with_what_to_do_and_without_its_password(run: Run) -> None:
+    refused = run(["add", "postgresql://me:h1dden@db.example/shop#film", "--yes"])
+    assert refused.code == 2
+    assert "write the table to a file, as by psql's \\copy TABLE" in refused.err
+    assert "h1dden" not in refused.err
+
+
 def test_several_locations_that_do_not_belong_together_are_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
     path, other = (str(written(tmp_path / name, WINES)) for name in ("wines.csv", "other.csv"))
     for locations, says in (
