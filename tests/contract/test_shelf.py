@@ -25,6 +25,8 @@ from stackroom.model.scope import (
     Visibility,
 )
 from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
+from stackroom.shelf.series import work_of
+from stackroom.shelf.terms import name_words
 from stackroom.text.analyser import TextQuery, analyse_query, index_tokens
 from support.stock import occurrences_of
 
@@ -56,6 +58,18 @@ def test_a_record_that_was_put_comes_back_as_it_was(stock: Any) -> None:
     keys = view.find([RecordId("one")], scope=WHOLE)
     assert view.fetch(list(keys.values()), scope=WHOLE) == {keys[RecordId("one")]: record}
     assert view.ids(list(keys.values())) == ["one"]
+
+
+def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_edit_too(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}", title=f"The Näme\tof\nTitle {number}: Part") for number in range(3)))
+    stock.put(stock.record("r1", title="Another One"))
+    view = stock.shelf.reader()
+    keys = view.scan(scope=WHOLE, limit=9)[::-1]
+    records = view.fetch(keys, scope=WHOLE)
+    if stock.spec.recommend:
+        assert view.works(keys) == [work_of(records[key], stock.spec) for key in keys]
+    if stock.spec.fields_searched_as_names:
+        assert view.name_words(keys) == [name_words(records[key], stock.spec) for key in keys]
 
 
 def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:

@@ -14,7 +14,7 @@ from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE, Scope
-from stackroom.search.ranked import same_franchise, work_of
+from stackroom.shelf.series import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView, FoundRecord

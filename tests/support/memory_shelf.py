@@ -37,7 +37,17 @@ from stackroom.shelf.port import (
     accept_any,
     never_stop,
 )
-from stackroom.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
+from stackroom.shelf.series import Work, work_of
+from stackroom.shelf.terms import (
+    NameWords,
+    column_number,
+    entries_of,
+    meets,
+    name_words,
+    require_countable,
+    require_filterable,
+    text_tokens,
+)
 from stackroom.text.analyser import TextQuery
 from stackroom.text.titles import name_spellings
 
@@ -85,6 +95,12 @@ class MemoryView:
             for key, record in self._records.items()
             if record.id in wanted and scope.visibility.sees(record.audiences)
         }
+
+    def works(self, keys: Sequence[Key]) -> list[Work]:
+        return [work_of(self._records[key], self.spec) for key in keys]
+
+    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
+        return [name_words(self._records[key], self.spec) for key in keys]
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         return [self._records[key].id for key in keys]

@@ -18,9 +18,10 @@ from stackroom.recommend.signals import Floats, Signals, score_signals
 from stackroom.recommend.taste import Taste, build_taste, score_wishes, wish_weight
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.names import NameChoice, resolve_name
-from stackroom.search.ranked import Work, pick_diverse, same_franchise, work_of
+from stackroom.search.ranked import pick_diverse
 from stackroom.search.values import adult_conditions, asks_for_adult, is_adult
 from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.series import Work, same_franchise, work_of
 from stackroom.shelf.terms import meets
 from stackroom.text.preferences import Preferences, understand
 
@@ -268,22 +269,22 @@ class Recommender:
         limit: int,
         scope: Scope,
     ) -> dict[Key, Record]:
-        """Return the first, none of a refused series, no more than one in five of another; fetched as needed."""
-        read: list[tuple[Key, Record]] = []
+        """Return the first, none of a refused series, no more than one in five of another."""
+        read: list[Key] = []
 
         def iter_works() -> Iterator[Work]:
             for start in range(0, len(ranked), limit):
                 some = ranked[start : start + limit]
-                records = reader.fetch(some, scope=scope)
-                for key in some:
-                    work = work_of(records[key], self.spec)
+                for key, work in zip(some, reader.works(some), strict=True):
                     if not any(same_franchise(work, other) for other in refused):
-                        read.append((key, records[key]))
+                        read.append(key)
                         yield work
 
         most = max(require_recommend(self.spec).per_franchise, math.ceil(limit / ONE_IN))
         indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
-        return dict(read[index] for index in indexes)
+        chosen = [read[index] for index in indexes]
+        records = reader.fetch(chosen, scope=scope)
+        return {key: records[key] for key in chosen}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

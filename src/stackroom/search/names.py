@@ -8,7 +8,7 @@ exact nor unique has the other records beside it, and one that is like no name h
 import html
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stackroom.catalogue.known import known_of
@@ -18,9 +18,9 @@ from stackroom.model.record import DEFAULT_KIND, Key, Record
 from stackroom.model.scope import Scope
 from stackroom.search.evidence import WeighedWords
 from stackroom.search.ids import find_by_id
-from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.analyser import FUNCTION_TOKENS, analyse_query, index_tokens
+from stackroom.shelf.series import same_franchise, work_of
+from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import fold, fold_name
 from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, PART_LIKENESS, MatchedBy, NameMatch, TypedName
@@ -434,12 +434,12 @@ def find_names(
     if 1.0 in alike.values() or not (are_apart or _is_in_other_script(text)):
         return alike
     by_words = reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if are_apart else lexical
-    near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED) if _is_in_other_script(text) else []
-    keys = dict.fromkeys([*by_words.keys[:PARTS_TRIED].tolist(), *(match.key for match in near)])
-    records = reader.fetch(list(keys), scope=scope)
-    names = {key: spec.names_of(record) for key, record in records.items()}
-    parts = _having_words(names, words) if are_apart else {}
-    return {**parts, **_in_other_scripts(names, text), **alike}
+    keys = by_words.keys[:PARTS_TRIED].tolist()
+    if _is_in_other_script(text):
+        near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED)
+        keys = list(dict.fromkeys([*keys, *(match.key for match in near)]))
+        alike = {**_in_other_scripts(reader, spec, keys, text, scope), **alike}
+    return {**_having_words(reader, keys, words), **alike} if are_apart else alike
 
 
 def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
@@ -459,15 +459,16 @@ def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
     }
 
 
-def _in_other_scripts(names: Mapping[Key, Sequence[str]], text: str) -> dict[Key, float]:
+def _in_other_scripts(
+    reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key], text: str, scope: Scope
+) -> dict[Key, float]:
     """Return records with a name that contains the query, for queries in scripts other than Latin.
 
     Such a query is nearly always of a name, and a model of English makes nothing of it.
     """
-    if not _is_in_other_script(text):
-        return {}
     wanted = fold_name(text)
-    return {key: PART_OF_NAME for key, some in names.items() if any(wanted in fold_name(name) for name in some)}
+    records = reader.fetch(keys, scope=scope).items()
+    return {key: PART_OF_NAME for key, record in records if any(wanted in fold_name(n) for n in spec.names_of(record))}
 
 
 def _is_in_other_script(text: str) -> bool:
@@ -475,28 +476,31 @@ def _is_in_other_script(text: str) -> bool:
     return len(wanted) > 1 and not HAS_LATIN.search(wanted)
 
 
-def _having_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> dict[Key, float]:
+def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords) -> dict[Key, float]:
     """Return records with a name that has all words of the query, or whose words are all in the query."""
-    asked = set(words.weights)
+    asked = frozenset(words.weights)
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
-    near = {key: [name for name in some if _may_match(name.lower(), beginnings)] for key, some in names.items()}
-    scored = {key: _best_score(some, asked, words) for key, some in near.items()}
+    scored = {
+        key: max(
+            [_score(name.tokens, asked, words) for name in names if _may_match(name.lowered, beginnings)], default=0
+        )
+        for key, names in zip(keys, reader.name_words(keys), strict=True)
+    }
     return {key: score for key, score in scored.items() if score}
 
 
 def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
     """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
-    has = lowered.__contains__
-    return any(map(has, beginnings)) and (
-        len(lowered.split()) <= len(beginnings) + EXTRA_WORDS or all(map(has, beginnings))
-    )
+    for beginning in beginnings:
+        if beginning in lowered:
+            break
+    else:
+        return False
+    return len(lowered.split()) <= len(beginnings) + EXTRA_WORDS or all(map(lowered.__contains__, beginnings))
 
 
-def _best_score(names: Iterable[str], asked: set[str], words: WeighedWords) -> float:
-    return max([_score(set(index_tokens(name)) - FUNCTION_TOKENS, asked, words) for name in names], default=0.0)
-
-
-def _score(name: set[str], asked: set[str], words: WeighedWords) -> float:
+def _score(tokens: str, asked: frozenset[str], words: WeighedWords) -> float:
+    name = frozenset(tokens.split())
     if asked <= name:
         least, more = WORDS_OF_NAME
         return least + more * len(asked) / len(name)

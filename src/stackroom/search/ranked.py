@@ -1,20 +1,16 @@
-"""The ranking of a search before its records are fetched, its trace for explanations, and series of records.
+"""The ranking of a search before its records are fetched, its trace for explanations, and the spreading of series."""
 
-Records of one series (parts, sequels, films) are recognised by the pages they name and by their titles.
-"""
-
-import html
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, RecommendSpec, texts_of
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.model.hits import EVIDENCE_AT, IDENTICAL_AT, Evidence, Hit, MatchType, SearchMode, SearchPage, Why
 from stackroom.model.record import Key, Record
@@ -24,90 +20,9 @@ from stackroom.search.evidence import WORDS, WeighedEvidence, WeighedWords
 from stackroom.search.fuse import Candidates, Floats, FusionSteps
 from stackroom.search.moods import QueryMoods
 from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.series import Work, same_franchise
 from stackroom.shelf.terms import text_tokens
 from stackroom.text.analyser import ORDINARY_TOKENS, PUNCTUATION, TextQuery, analyse_query, is_english, query_tokens
-from stackroom.text.normalise import fold
-
-MIN_STEM_CHARS = 5
-"""The length from which a stem that begins another title shows a series."""
-
-MIN_SHARED_CHARS = 6
-"""The length from which a stem counts wherever it stands: of an alternative title, or after a colon."""
-
-MIN_SHARED_WIDE_CHARS = 3
-"""The same for scripts without spaces, where three characters say as much."""
-
-MIN_INNER_CHARS = 10
-"""The length from which a stem of several words counts anywhere in a title."""
-
-_BREAK = re.compile(r"[:：;([〜~]|\s[-–—~]")
-_NOISE = re.compile(r"[\W_]+")
-_ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
-
-
-class Work(NamedTuple):
-    """The evidence of a record's series."""
-
-    stem: str
-    """The stem of the title."""
-    marks: frozenset[str]
-    """Its pages, the pages it names, and the stems of its titles that are long enough to tell apart."""
-    sought: str
-    """The stem as it stands in the title of another part of the series; empty where it is too short to tell."""
-    title: str
-    """The words of the title, its parts on lines of their own, a space around each word."""
-
-
-def work_of(record: Record, spec: CatalogueSpec) -> Work:
-    """Return the series evidence of a record."""
-    recommend = spec.recommend or RecommendSpec()
-    markers = recommend.series_markers if spec.recommend else ()
-    title, alternatives = spec.title_of(record), spec.field_with_role(FieldRole.ALTERNATIVES)
-    others = texts_of(record.fields.get(alternatives.name)) if alternatives else []
-    stem, size = title_stem(title, markers=markers), MIN_SHARED_CHARS
-    marks = {record.id, *texts_of(record.fields.get(recommend.related.pages))}
-    marks.update(texts_of(record.fields.get(recommend.related.field)))
-    stems = {stem, *[title_stem(name, markers=markers) for name in others]}
-    marks.update([one for one in stems if len(one) >= (size if one.isascii() else MIN_SHARED_WIDE_CHARS)])
-    return Work(stem, frozenset(marks), _sought(stem), _lines(title))
-
-
-@lru_cache(maxsize=50_000)
-def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
-    """Return a title without its subtitle and what says which part it is: `Cosmos Season Two: Stars` → `cosmos`."""
-    folded = fold(html.unescape(title)).strip()
-    whole = _part_pattern(markers).sub("", _BREAK.split(folded, maxsplit=1)[0].rstrip())
-    return _NOISE.sub(" ", whole).strip() or _NOISE.sub(" ", folded).strip()
-
-
-@cache
-def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the end of a title from the first marker or ordinal on."""
-    named = rf"(?:the\s+)?(?:{'|'.join(re.escape(marker.lower()) for marker in markers)})\b|" if markers else ""
-    return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
-
-
-def _sought(stem: str) -> str:
-    """Return what a title of the same series has: a long stem anywhere, a shorter one at the beginning of a part."""
-    if len(stem) >= MIN_INNER_CHARS and " " in stem:
-        return f" {stem} "
-    if len(stem) >= MIN_SHARED_CHARS:
-        return f"\n {stem} "
-    return f"\n\n {stem} " if len(stem) >= MIN_STEM_CHARS else ""
-
-
-@lru_cache(maxsize=10_000)
-def _lines(title: str) -> str:
-    """Return the words of a title and of its parts; two line ends are before the first part."""
-    parts = _BREAK.split(fold(html.unescape(title)))
-    return "\n" + "".join([f"\n {_NOISE.sub(' ', part).strip()} " for part in parts])
-
-
-def same_franchise(one: Work, other: Work) -> bool:
-    """Tell whether two records are of one series."""
-    if one.stem == other.stem or not one.marks.isdisjoint(other.marks):
-        return True
-    return bool((one.sought and one.sought in other.title) or (other.sought and other.sought in one.title))
 
 
 @dataclass(slots=True, eq=False)
@@ -284,7 +199,7 @@ class Ranked:
 
     def page(self, limit: int, *, explain: bool = False) -> SearchPage:
         """Return the first hits, with a bounded number of one series."""
-        hits = self._spread(limit) if self.has_series else self.read(self.ranking[:limit])
+        hits = self.read(self._spread(limit) if self.has_series else self.ranking[:limit])
         return SearchPage(
             hits=tuple(self.trace.explain(self.reader, hits, self.spec) if explain else hits),
             total_matches=self.total_matches,
@@ -329,29 +244,24 @@ class Ranked:
             is_declared and not self.is_sorted and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
         )
 
-    def _spread(self, limit: int) -> list[Hit]:
-        """Return the first hits; more than a few of one series in every ten are put off, if others answer too."""
-        hits = self.read(self.ranking[:limit])
-
-        @cache
-        def work_at(place: int) -> Work:
-            return work_of(hits[place].record, self.spec)
-
-        tens = [range(start, min(start + BEST, len(hits))) for start in range(0, len(hits), BEST)]
-        if all(len(_diverse(map(work_at, ten))) == len(ten) for ten in tens):
-            return hits
-        hits += self.read(self.ranking[limit : rows_for(limit)])
-        answering = sum(hit.score >= EVIDENCE_AT for hit in hits)
-        order = [*_in_tens(work_at, answering), *range(answering, len(hits))][:limit]
-        scores = accumulate((hits[place].score for place in order), min)
-        return [replace(hits[place], score=score) for place, score in zip(order, scores, strict=True)]
+    def _spread(self, limit: int) -> tuple[RankedKey, ...]:
+        """Return the first keys; more than a few of one series in every ten are put off, if others answer too."""
+        ranking = self.ranking[: rows_for(limit)]
+        works = self.reader.works([one.key for one in ranking[:limit]])
+        if all(len(_diverse(works[at : at + BEST])) == len(works[at : at + BEST]) for at in range(0, len(works), BEST)):
+            return ranking[:limit]
+        works += self.reader.works([one.key for one in ranking[limit:]])
+        answering = sum(one.score >= EVIDENCE_AT for one in ranking)
+        order = [*_in_tens(works, answering), *range(answering, len(ranking))][:limit]
+        scores = accumulate((ranking[place].score for place in order), min)
+        return tuple(ranking[place]._replace(score=score) for place, score in zip(order, scores, strict=True))
 
 
 def _diverse(works: Iterable[Work]) -> list[int]:
     return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
 
 
-def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:
+def _in_tens(works: Sequence[Work], count: int) -> list[int]:
     """Return the places of so many works in their new order.
 
     Every ten are picked from the next twenty, so that a longer page begins as a shorter one does.
@@ -360,7 +270,7 @@ def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:
     waiting = list(range(count))
     while waiting:
         near = waiting[: 2 * BEST]
-        picked = [near[index] for index in _diverse(map(work_at, near))]
+        picked = [near[index] for index in _diverse([works[place] for place in near])]
         chosen = [*picked, *(place for place in near if place not in picked)][:BEST]
         order += chosen
         waiting = [place for place in waiting if place not in chosen]

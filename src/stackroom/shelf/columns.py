@@ -86,12 +86,44 @@ class NumberColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextColumn:
+    """One text per row: that of row `i` is `letters[ends[i-1]:ends[i]]`."""
+
+    letters: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    def texts_at(self, rows: NDArray[np.int64]) -> list[bytes]:
+        """Return the texts of these rows, as they were added."""
+        starts, ends = np.where(rows > 0, self.ends[rows - 1], 0).tolist(), self.ends[rows].tolist()
+        return [self.letters[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
+
+
+class TextColumnBuilder:
+    """Builds a text column from rows that are added in row order."""
+
+    def __init__(self) -> None:
+        self._letters = bytearray()
+        self._ends = array("q")
+
+    def add(self, text: bytes) -> None:
+        """Add the text of the next row."""
+        self._letters += text
+        self._ends.append(len(self._letters))
+
+    def build(self) -> TextColumn:
+        """Return the column of the rows added so far."""
+        letters, ends = np.frombuffer(self._letters, dtype=np.uint8), np.frombuffer(self._ends, dtype=np.int64)
+        return TextColumn(letters=letters, ends=ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """All columns of a segment."""
 
     size: int
     terms: Mapping[str, TermColumn] = field(default_factory=dict)
     numbers: Mapping[str, NumberColumn] = field(default_factory=dict)
+    texts: Mapping[str, TextColumn] = field(default_factory=dict)
 
     def mask(self, conditions: Iterable[Condition]) -> Mask | None:
         """Return the rows that meet every condition; None means all of them."""

@@ -28,6 +28,8 @@ from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.series import Work
+from stackroom.shelf.terms import NameWords
 from stackroom.text.analyser import TextQuery
 
 RECORDS_PART = "records"
@@ -184,6 +186,12 @@ class ShelfReader(Protocol):
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         """Return the ids of keys that come from this snapshot."""
+
+    def works(self, keys: Sequence[Key]) -> list[Work]:
+        """Return the evidence of the series of each key of this snapshot; only where the spec says how to recommend."""
+
+    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
+        """Return the names of each key of this snapshot; only where the spec has fields that are searched as names."""
 
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms."""

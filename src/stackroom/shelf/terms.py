@@ -1,7 +1,8 @@
 """A record's values in the form in which shelves compare them: folded terms, numbers, audiences."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from stackroom.catalogue.known import known_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
@@ -19,9 +20,13 @@ from stackroom.model.scope import (
     NoneOf,
     Range,
 )
-from stackroom.text.analyser import index_tokens
+from stackroom.shelf.series import encode_work, work_of
+from stackroom.text.analyser import FUNCTION_TOKENS, index_tokens
 from stackroom.text.cells.dates import first_day
 from stackroom.text.normalise import fold
+
+ID_TEXT, NAMES_TEXT, WORK_TEXT = "id", "names", "work"
+"""The columns of texts: a record's id, the words of its names, and the evidence of its series."""
 
 Entry = tuple[str, str, str]
 """A value of a term column: its folded term, its category, and the value as written."""
@@ -121,6 +126,42 @@ def number_fields(spec: CatalogueSpec) -> list[str]:
 def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
     """Return a record's number in a number column."""
     return known_of(spec, record) if name == KNOWN_FIELD else number_of(record, spec.fields[name])
+
+
+def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
+    """Return the columns of texts with what each has of a record: only what a search may ask for."""
+    columns: dict[str, Callable[[Record], bytes]] = {ID_TEXT: lambda record: record.id.encode()}
+    if spec.fields_searched_as_names:
+        columns[NAMES_TEXT] = lambda record: encode_names(name_words(record, spec))
+    if spec.recommend:
+        columns[WORK_TEXT] = lambda record: encode_work(work_of(record, spec))
+    return columns
+
+
+class NameWords(NamedTuple):
+    """A name of a record in lower case, and its tokens without function words, separated by blanks."""
+
+    lowered: str
+    tokens: str
+
+
+def name_words(record: Record, spec: CatalogueSpec) -> list[NameWords]:
+    """Return the names of a record, no two alike."""
+    return [_name_words(name) for name in dict.fromkeys(" ".join(one.lower().split()) for one in spec.names_of(record))]
+
+
+def _name_words(lowered: str) -> NameWords:
+    return NameWords(lowered, " ".join(sorted(set(index_tokens(lowered)) - FUNCTION_TOKENS)))
+
+
+def encode_names(names: Iterable[NameWords]) -> bytes:
+    """Return names as a shelf keeps them: a line for each, its tokens after a tab."""
+    return "\n".join(map("\t".join, names)).encode()
+
+
+def decode_names(kept: bytes) -> list[NameWords]:
+    """Return the names that were kept."""
+    return [NameWords(*line.split("\t")) for line in kept.decode().split("\n")] if kept else []
 
 
 class ColumnValues:

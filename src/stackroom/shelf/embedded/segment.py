@@ -20,12 +20,20 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
 from stackroom.errors import StorageError
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
-from stackroom.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
+from stackroom.shelf.columns import (
+    Columns,
+    Mask,
+    NumberColumn,
+    TermColumn,
+    TermColumnBuilder,
+    TextColumn,
+    TextColumnBuilder,
+)
 from stackroom.shelf.embedded.sketches import Sketches
 from stackroom.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
-from stackroom.shelf.terms import ColumnValues, number_fields, term_fields
+from stackroom.shelf.terms import ColumnValues, number_fields, term_fields, text_columns
 from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -83,8 +91,6 @@ class Segment:
 
     change_no: int
     keys: NDArray[np.int64]
-    id_letters: NDArray[np.uint8]
-    id_ends: NDArray[np.int64]
     columns: Columns
     titles: TitleIndex
     vectors: VectorTable | None
@@ -107,13 +113,6 @@ class Segment:
             return np.full(len(wanted), -1)
         rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[rows] == wanted, rows, -1)
-
-    def ids_of(self, rows: NDArray[np.int64]) -> list[RecordId]:
-        """Return the ids of the records at these rows."""
-        ends = self.id_ends[rows].tolist()
-        starts = np.where(rows > 0, self.id_ends[rows - 1], 0).tolist()
-        letters = self.id_letters.data
-        return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
 
 
 def build_segment(
@@ -152,20 +151,17 @@ class SegmentBuilder:
         self._is_centred = model is not None and model.is_centred
         self._mean = mean
         self._keys = array("q")
-        self._id_letters = bytearray()
-        self._id_ends = array("q")
         self._titles = TitleArraysBuilder()
         self._vectors = bytearray()
         self._has_vectors = False
         self._awaiting = bytearray()
         self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
         self._numbers = {name: array("d") for name in number_fields(spec)}
+        self._texts = {name: (read, TextColumnBuilder()) for name, read in text_columns(spec).items()}
 
     def add(self, row: SegmentRow) -> None:
         """Add the next row."""
         self._keys.append(row.key)
-        self._id_letters += row.record.id.encode()
-        self._id_ends.append(len(self._id_letters))
         self._titles.add(self._spec.names_of(row.record))
         self._add_vector(row.vector)
         self._awaiting.append(row.awaits_vector)
@@ -174,6 +170,8 @@ class SegmentBuilder:
             term_column.add(some)
         for number_column, number in zip(self._numbers.values(), numbers, strict=True):
             number_column.append(number)
+        for read, text_column in self._texts.values():
+            text_column.add(read(row.record))
 
     def _add_vector(self, vector: Vector | None) -> None:
         """Add the vector of the row whose key was added last; nothing is kept before the first one."""
@@ -191,12 +189,11 @@ class SegmentBuilder:
         return Segment(
             change_no=change_no,
             keys=np.frombuffer(self._keys, dtype=np.int64),
-            id_letters=np.frombuffer(self._id_letters, dtype=np.uint8),
-            id_ends=np.frombuffer(self._id_ends, dtype=np.int64),
             columns=Columns(
                 size=len(self._keys),
                 terms={name: column.build() for name, column in self._terms.items()},
                 numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
+                texts={name: column.build() for name, (_, column) in self._texts.items()},
             ),
             titles=TitleIndex(self._titles.build()),
             vectors=vectors,
@@ -267,6 +264,7 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
         "rows": segment.columns.size,
         "entries": {name: column.entries for name, column in segment.columns.terms.items()},
         "numbers": list(segment.columns.numbers),
+        "texts": list(segment.columns.texts),
         "has_vectors": segment.vectors is not None,
         "has_sketches": segment.vectors is not None and segment.vectors.sketches is not None,
         "has_mean": segment.mean is not None,
@@ -302,12 +300,11 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         for name, entries in meta["entries"].items()
     }
     numbers = {name: NumberColumn(values=load(f"number_{name}")) for name in meta["numbers"]}
+    texts = {name: TextColumn(letters=load(f"{name}_letters"), ends=load(f"{name}_ends")) for name in meta["texts"]}
     return Segment(
         change_no=meta["change_no"],
         keys=load("keys"),
-        id_letters=load("id_letters"),
-        id_ends=load("id_ends"),
-        columns=Columns(size=meta["rows"], terms=terms, numbers=numbers),
+        columns=Columns(size=meta["rows"], terms=terms, numbers=numbers, texts=texts),
         titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
         vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
         mean=load("mean") if meta.get("has_mean") else None,
@@ -332,15 +329,13 @@ def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:
 
 def _arrays(segment: Segment) -> dict[str, Array]:
     """Return every array of a segment by its file's name."""
-    arrays: dict[str, Array] = {
-        "keys": segment.keys,
-        "id_letters": segment.id_letters,
-        "id_ends": segment.id_ends,
-    }
+    arrays: dict[str, Array] = {"keys": segment.keys}
     arrays |= {f"title_{name}": getattr(segment.titles.arrays, name) for name in array_fields()}
     for name, column in segment.columns.terms.items():
         arrays |= {f"term_{name}_ends": column.ends, f"term_{name}_rows": column.rows}
     arrays |= {f"number_{name}": column.values for name, column in segment.columns.numbers.items()}
+    for name, text in segment.columns.texts.items():
+        arrays |= {f"{name}_letters": text.letters, f"{name}_ends": text.ends}
     if segment.mean is not None:
         arrays["mean"] = segment.mean
     if segment.awaiting is not None:

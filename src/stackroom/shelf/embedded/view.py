@@ -22,7 +22,17 @@ from stackroom.shelf.embedded.store import Store, StoreState
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
-from stackroom.shelf.terms import Entry, require_countable, require_filterable
+from stackroom.shelf.series import Work, decode_work
+from stackroom.shelf.terms import (
+    ID_TEXT,
+    NAMES_TEXT,
+    WORK_TEXT,
+    Entry,
+    NameWords,
+    decode_names,
+    require_countable,
+    require_filterable,
+)
 from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
@@ -215,12 +225,23 @@ class EmbeddedView:
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         """Return the ids of keys that come from this snapshot."""
-        ids: dict[Key, RecordId] = {}
+        return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
+
+    def works(self, keys: Sequence[Key]) -> list[Work]:
+        """Return the evidence of the series of keys that come from this snapshot."""
+        return list(map(decode_work, self._texts(WORK_TEXT, keys)))
+
+    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
+        """Return the words of the names of keys that come from this snapshot."""
+        return list(map(decode_names, self._texts(NAMES_TEXT, keys)))
+
+    def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
+        texts: dict[int, bytes] = {}
         for segment in self._segments:
             rows = segment.rows_of(keys)
             here = np.flatnonzero(rows >= 0)
-            ids |= zip([keys[index] for index in here.tolist()], segment.ids_of(rows[here]), strict=True)
-        return [ids[key] for key in keys]
+            texts |= zip(here.tolist(), segment.columns.texts[name].texts_at(rows[here]), strict=True)
+        return [texts[place] for place in range(len(keys))]
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return the terms of a column for each of these keys."""

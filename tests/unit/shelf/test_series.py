@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record
 from stackroom.packages import PACKAGES
-from stackroom.search.ranked import (
+from stackroom.search.ranked import pick_diverse
+from stackroom.shelf.series import (
     MIN_INNER_CHARS,
     MIN_SHARED_CHARS,
     MIN_STEM_CHARS,
     _sought,
-    pick_diverse,
     same_franchise,
     title_stem,
     work_of,
