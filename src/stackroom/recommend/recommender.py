@@ -281,8 +281,7 @@ class Recommender:
                         yield work
 
         most = max(require_recommend(self.spec).per_franchise, math.ceil(limit / ONE_IN))
-        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
-        chosen = [read[index] for index in indexes]
+        chosen = [read[at] for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)]
         records = reader.fetch(chosen, scope=scope)
         return {key: records[key] for key in chosen}
 
