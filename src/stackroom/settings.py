@@ -86,6 +86,10 @@ class EmbeddingSettings(SettingsSection):
     """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
     batch_size: Whole = setting(32, "STACKROOM_EMBED_BATCH_SIZE", ge=1)
     """How many texts one request embeds. Not used by `local`."""
+    requests: Whole = setting(4, "STACKROOM_EMBED_REQUESTS", ge=1)
+    """How many requests for stored texts are sent at the same time. Not used by `local`."""
+    threads: Whole = setting(0, "STACKROOM_EMBED_THREADS", ge=0)
+    """How many cores embed stored texts; 0: all, the second and further ones as far as they are idle. `local` only."""
     models: LocalPath = setting("", "STACKROOM_MODELS")
     """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "STACKROOM_HUB_URL")

@@ -1,6 +1,7 @@
 """An embedder that dies, hangs or answers nonsense: search goes on by words, says why, and comes back by itself."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,8 +40,8 @@ class Searches:
         self.guarded = GuardedEmbedder(self.remote, clock=self.clock)
         self.searcher = ShelfSearcher(shelf=shelved.shelf, embedder=self.guarded)
 
-    def search(self) -> SearchPage:
-        return self.searcher.search("robots in space", scope=WHOLE, limit=5)
+    def search(self, query: str = "robots in space") -> SearchPage:
+        return self.searcher.search(query, scope=WHOLE, limit=5)
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def searches(shelved: Any, embedding_server: Any, anime: Callable[..., Any]) -> 
         anime("The Bakery", synopsis="Bread, and the people who eat it."),
     )
     made = Searches(shelved, embedding_server)
-    assert made.search().mode is SearchMode.HYBRID  # all is well before anything goes wrong
+    assert made.search("bread in space").mode is SearchMode.HYBRID  # all is well before anything goes wrong
     yield made
     made.remote.close()
 
@@ -69,6 +70,11 @@ def test_a_faulty_embedder_costs_the_vectors_and_no_more(
 ) -> None:
     embedding_server.mood = mood
     require_words_alone(searches.search(), reason)
+
+
+def test_a_query_that_was_embedded_before_needs_no_embedder(searches: Searches, embedding_server: Any) -> None:
+    embedding_server.die()
+    assert searches.search("bread in space").mode is SearchMode.HYBRID
 
 
 def test_a_dead_embedder_is_said_to_be_out_of_reach(searches: Searches, embedding_server: Any) -> None:
@@ -109,7 +115,8 @@ def test_recommendations_go_on_without_the_wording_of_the_preferences_and_say_so
 ) -> None:
     shelf, embedder = searches.shelved.shelf, searches.guarded
     request = Request(titles=("Planet of Robots",), preferences="darker tone", limit=5)
-    assert recommend(shelf, embedder, request, scope=WHOLE).notes == ()
+    before = replace(request, preferences="lighter tone")
+    assert recommend(shelf, embedder, before, scope=WHOLE).notes == ()
     embedding_server.mood = "500"
     answer = recommend(shelf, embedder, request, scope=WHOLE)
     assert [item.record.id for item in answer.items] == ["The Bakery"]

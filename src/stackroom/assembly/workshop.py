@@ -52,7 +52,7 @@ class Workshop:
     def find_local(self, name: str) -> Embedder | None:
         """Return a local model by its name, made once; None for one that is not known."""
         if name not in self._local:
-            self._local[name] = find_local(self.settings.models_folder, name)
+            self._local[name] = find_local(self.settings.models_folder, name, self.settings.embedding)
         return self._local[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:

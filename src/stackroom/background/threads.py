@@ -4,8 +4,10 @@ All are daemons or end with their pool: none keeps the process from ending.
 """
 
 import logging
+import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +35,12 @@ def start_timer(name: str, after_s: float, work: Callable[[], object]) -> thread
 def new_pool(name: str, size: int) -> ThreadPoolExecutor:
     """Return a pool of so many threads, which are started as work comes."""
     return ThreadPoolExecutor(size, name)
+
+
+def lower_priority() -> None:
+    """Run this thread where other work leaves a core idle; only on Linux, where a thread has a priority of its own."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, 0, min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19))
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from stackroom.settings import EmbeddingSettings
 
 FAILURES_TO_OPEN = 5
 PAUSE_S = 10.0
+RECENT_QUERIES = 1024
+"""The queries of a model whose vectors are kept, for all catalogues of it: about 2 MB with 384 dimensions."""
 
 
 class WatchedEmbedder:
@@ -70,9 +72,16 @@ class GuardedEmbedder(WatchedEmbedder):
         self._guard = threading.Lock()
         self._failures_in_a_row = 0
         self._retry_at = 0.0
+        self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(self._embed_guarded)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a query, or fail at once while the breaker is open."""
+        """Return the vector of a query, or fail at once while the breaker is open; those of the last are kept.
+
+        After a failure the server is asked even for a kept one, so that a success shows that it works again.
+        """
+        return self._embed_recent(text) if self.problem is None else self._embed_guarded(text)
+
+    def _embed_guarded(self, text: str) -> Vector:
         self._require_closed()
         try:
             vector = super().embed_query(text)
@@ -99,7 +108,6 @@ class GuardedEmbedder(WatchedEmbedder):
                 self._retry_at = self._clock() + PAUSE_S
 
 
-RECENT_QUERIES = 16
 LOCAL_MODULE = "stackroom.embed.encoder"
 REMOTE_MODULE = "stackroom.embed.remote"
 
@@ -107,16 +115,16 @@ REMOTE_MODULE = "stackroom.embed.remote"
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
     """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
     if settings.kind == "local":
-        return find_local(models, settings.model) or missing_embedder(settings.model)
+        return find_local(models, settings.model, settings) or missing_embedder(settings.model)
     if offline and not is_on_this_machine(settings.url):
         return _offline_embedder(settings)
     remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
     return GuardedEmbedder(cast(Embedder, remote))
 
 
-def find_local(models: Path, name: str) -> Embedder | None:
+def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder | None:
     """Return the embedder of a local model, ready or not; None for a model that is not known."""
-    return LocalEmbedder(models / name, LOCAL_MODELS[name]) if name in LOCAL_MODELS else None
+    return LocalEmbedder(models / name, LOCAL_MODELS[name], threads=settings.threads) if name in LOCAL_MODELS else None
 
 
 def is_on_this_machine(url: str) -> bool:
@@ -175,10 +183,11 @@ def missing_embedder(name: str) -> UnusableEmbedder:
 class LocalEmbedder:
     """Implements `Embedder` with a local model, loaded on first use."""
 
-    def __init__(self, folder: Path, local: LocalModel = MINILM) -> None:
+    def __init__(self, folder: Path, local: LocalModel = MINILM, *, threads: int = 0) -> None:
         self.model = local.id
         self._folder = folder
         self._local = local
+        self._threads = threads
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
         self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(lambda text: self._inner().embed_query(text))
@@ -191,7 +200,7 @@ class LocalEmbedder:
         """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; those of the last few are kept, since each catalogue asks for it."""
+        """Return the vector of a query; those of the last are kept, since each catalogue and page asks for it."""
         return self._embed_recent(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
@@ -207,4 +216,5 @@ class LocalEmbedder:
     def _load(self) -> Embedder:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
-        return cast(Embedder, importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local))
+        encoder = importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local, threads=self._threads)
+        return cast(Embedder, encoder)

@@ -4,8 +4,9 @@ A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin`
 Loading takes a few dozen milliseconds.
 """
 
-from collections.abc import Sequence
-from functools import cached_property
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from stackroom.background.threads import lower_priority, new_pool
 from stackroom.embed.models import LocalModel
 from stackroom.embed.weights import check_model
 from stackroom.errors import ModelError
@@ -23,20 +25,30 @@ MAX_TOKENS = 256
 MAX_QUERY_TOKENS = 128
 """Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear by then."""
 
-BATCH_TEXTS = 32
-QUERY_THREADS = 1
-"""A second thread takes a third more CPU for the same query, and other queries are waiting for it."""
-DOCUMENT_THREADS = 2
+BATCH_TOKENS = 256
+"""Tokens of a batch of documents with its padding: longer batches leave the processor's caches and take more CPU."""
 
 
 class Encoder:
-    """Implements `Embedder` in this process. Construction loads the model."""
+    """Implements `Embedder` in this process. Construction loads the model.
 
-    def __init__(self, folder: Path, model: LocalModel) -> None:
+    A graph computes on one thread. Documents are embedded on several threads, each with a batch of its own, which
+    takes less CPU than several threads within a batch.
+    """
+
+    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0) -> None:
         if problems := check_model(folder, model):
             raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
         self.model = model.id
-        self._session = _Session(folder, pad_id=model.pad_id)
+        self._threads = threads or usable_cores()
+        self._pad_id = model.pad_id
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # A published tokenizer file may pad and truncate every text to 128 tokens.
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+        self._words = np.load(folder / "words.npy", mmap_mode="r")
+        self._positions = np.load(folder / "positions.npy")
+        self._graph = _open_graph(folder / "graph.onnx")
 
     def check(self) -> str | None:
         """Return None: a loaded model can be used."""
@@ -47,58 +59,81 @@ class Encoder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; these models need no prefix."""
-        row: Vector = self._session.run([text], max_tokens=MAX_QUERY_TOKENS)[0]
+        row: Vector = self._run([self._tokenizer.encode(text).ids[:MAX_QUERY_TOKENS]])[0]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row per text; those of similar length in a batch, which is padded to its longest text."""
+        """Return one row per text."""
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), BATCH_TEXTS):
-            places = order[start : start + BATCH_TEXTS]
-            rows[places] = self._session.run_many([texts[place] for place in places])
+        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=BATCH_TOKENS)))
+
+        def work() -> None:
+            while waiting:
+                try:
+                    batch = waiting.popleft()
+                except IndexError:
+                    return  # another thread took the last one
+                rows[batch] = self._run([tokens[place] for place in batch])
+
+        _share(work, waiting, threads=self._threads)
         return rows
 
+    def _run(self, tokens: Sequence[Sequence[int]]) -> Vector:
+        length = max(map(len, tokens))
+        padded = np.full((len(tokens), length), self._pad_id)
+        mask = np.zeros((len(tokens), length), dtype=np.int64)
+        for row, ids in enumerate(tokens):
+            padded[row, : len(ids)] = ids
+            mask[row, : len(ids)] = 1
+        rows = self._words[padded].astype(np.float32) + self._positions[:length]
+        embedded: Vector = self._graph.run(None, {"rows": rows, "mask": mask})[0]
+        return embedded
 
-def _open_session(graph: Path, *, threads: int) -> Any:
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pack_batches(lengths: Sequence[int], *, most_tokens: int) -> list[list[int]]:
+    """Return the places of texts by length, in batches of so many tokens at most, padded to the longest of a batch.
+
+    A text that is longer by itself is a batch of its own.
+    """
+    batches: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
+        if batches and (len(batches[-1]) + 1) * lengths[place] <= most_tokens:
+            batches[-1].append(place)
+        else:
+            batches.append([place])
+    return batches
+
+
+def _share(work: Callable[[], None], waiting: deque[Any], *, threads: int) -> None:
+    """Do work on this thread until nothing waits, and on others as far as cores are idle."""
+    helpers = min(threads, len(waiting)) - 1
+    if helpers < 1:
+        work()
+        return
+
+    def help_out() -> None:
+        lower_priority()
+        work()
+
+    with new_pool("embedding", helpers) as pool:
+        helping = [pool.submit(help_out) for _ in range(helpers)]
+        try:
+            work()
+        finally:
+            waiting.clear()  # an interrupted call waits for no more than the batches that are computed
+    for helper in helping:
+        helper.result()
+
+
+def _open_graph(graph: Path) -> Any:
     """Open a graph on the CPU."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not spin
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-class _Session:
-    """The loaded tokenizer, word embeddings and encoder."""
-
-    def __init__(self, folder: Path, *, pad_id: int) -> None:
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # A published tokenizer file may pad and truncate every text to 128 tokens.
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.enable_padding(pad_id=pad_id)
-        self._words = np.load(folder / "words.npy", mmap_mode="r")
-        self._positions = np.load(folder / "positions.npy")
-        self._graph = folder / "graph.onnx"
-        self._encoder = _open_session(self._graph, threads=QUERY_THREADS)
-
-    @cached_property
-    def _documents_encoder(self) -> Any:
-        """The encoder of documents, opened where there are any: of many texts on two threads."""
-        return _open_session(self._graph, threads=DOCUMENT_THREADS)
-
-    def run_many(self, texts: Sequence[str]) -> Vector:
-        """Embed a batch of documents."""
-        return self._run(texts, MAX_TOKENS, self._documents_encoder if len(texts) > 1 else self._encoder)
-
-    def run(self, texts: Sequence[str], *, max_tokens: int = MAX_TOKENS) -> Vector:
-        """Embed one query, or a few."""
-        return self._run(texts, max_tokens, self._encoder)
-
-    def _run(self, texts: Sequence[str], max_tokens: int, encoder: Any) -> Vector:
-        encoded = self._tokenizer.encode_batch(list(texts))
-        tokens = np.array([one.ids for one in encoded])[:, :max_tokens]
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)[:, :max_tokens]
-        rows = self._words[tokens].astype(np.float32) + self._positions[: tokens.shape[1]]
-        embedded: Vector = encoder.run(None, {"rows": rows, "mask": mask})[0]
-        return embedded

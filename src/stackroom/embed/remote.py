@@ -5,12 +5,14 @@ Responses are validated: one vector per text, of the right dimension, finite and
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import httpx
 import numpy as np
 import orjson
 
+from stackroom.background.threads import new_pool
 from stackroom.errors import UnavailableError
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.net.addresses import shown_address
@@ -55,12 +57,13 @@ class RemoteEmbedder:
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row per text, requested in batches."""
+        """Return one row per text, requested in batches, some of them at the same time."""
         prefix, size = self._settings.document_prefix, self._settings.batch_size
         timeout_s = self._settings.timeout_s * DOCUMENT_TIMEOUT_FACTOR
         sent = [prefix + self._normalised(text) for text in texts]
         batches = [sent[start : start + size] for start in range(0, len(sent), size)]
-        rows = [self._embed(batch, timeout_s=timeout_s) for batch in batches]
+        with new_pool("embedding requests", self._settings.requests) as pool:
+            rows = list(pool.map(partial(self._embed, timeout_s=timeout_s), batches))  # after a failure none is begun
         return np.concatenate(rows) if rows else np.empty((0, self.model.dimension), np.float32)
 
     def close(self) -> None:

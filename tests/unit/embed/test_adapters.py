@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.embed.adapters import GuardedEmbedder, LocalEmbedder, build_embedder
+from stackroom.embed.adapters import RECENT_QUERIES, GuardedEmbedder, LocalEmbedder, build_embedder
 from stackroom.errors import ModelError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import EmbeddingSettings
@@ -36,6 +36,6 @@ def test_a_query_is_embedded_once_for_all_catalogues_that_ask(tmp_path: Path, mo
     embedder = LocalEmbedder(tmp_path)
     first = embedder.embed_query("dog")
     assert embedder.embed_query("dog") is first
-    for number in range(20):
+    for number in range(RECENT_QUERIES):
         embedder.embed_query(f"cat {number}")
-    assert embedder.embed_query("dog") is not first  # only the last few are kept
+    assert embedder.embed_query("dog") is not first  # only the last are kept

@@ -57,18 +57,33 @@ def guarded(inner: Moody, clock: Clock) -> GuardedEmbedder:
 
 def fail(guarded: GuardedEmbedder, times: int) -> str:
     message = ""
-    for _ in range(times):
+    for number in range(times):
         with pytest.raises(UnavailableError) as failed:
-            guarded.embed_query("x")
+            guarded.embed_query(f"failing {number}")
         message = failed.value.message
     return message
 
 
-def test_a_well_embedder_is_asked_every_time(guarded: GuardedEmbedder, inner: Moody) -> None:
-    for _ in range(20):
-        guarded.embed_query("x")
-    assert inner.asked == 20
+def test_a_well_embedder_is_asked_once_for_each_query(guarded: GuardedEmbedder, inner: Moody) -> None:
+    for number in range(20):
+        guarded.embed_query(f"query {number % 4}")
+    assert inner.asked == 4
     assert guarded.model == inner.model
+
+
+def test_after_a_failure_a_kept_query_is_asked_again_to_see_whether_it_works(
+    guarded: GuardedEmbedder, inner: Moody
+) -> None:
+    guarded.embed_query("x")
+    inner.failure = UnavailableError("no answer")
+    guarded.embed_query("x")
+    assert fail(guarded, 1) == "no answer"
+    with pytest.raises(UnavailableError):
+        guarded.embed_query("x")
+    inner.failure = None
+    guarded.embed_query("x")
+    assert guarded.problem is None
+    assert inner.asked == 4
 
 
 def test_after_repeated_failures_it_is_left_alone_and_the_reason_is_told(

@@ -124,8 +124,44 @@ def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: File
 
 def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: FileServer) -> None:
     rows = embedder.embed_documents(["a", "bb", "ccc", "dddd", "eeeee"])
-    assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+    assert sorted(body["input"] for body in server.bodies) == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
     assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
+
+
+def test_requests_for_documents_wait_at_the_server_together_as_many_as_the_setting_allows(
+    settings: EmbeddingSettings, server: FileServer
+) -> None:
+    together, guard = threading.Barrier(3), threading.Lock()
+    open_now, most_open = 0, 0
+
+    def behaviour(handler: Any) -> None:
+        nonlocal open_now, most_open
+        with guard:
+            open_now += 1
+            most_open = max(most_open, open_now)
+        together.wait(timeout=120)  # none is answered before three are open
+        with guard:
+            open_now -= 1
+        well(handler)
+
+    server.behaviour = behaviour
+    embedder = RemoteEmbedder(settings.model_copy(update={"requests": 3}))
+    texts = ["a" * length for length in range(1, 13)]
+    rows = embedder.embed_documents(texts)
+    embedder.close()
+    assert most_open == 3
+    assert np.allclose(rows[:, 0] / rows[:, 1], range(1, 13))
+
+
+def test_after_a_failed_request_for_documents_no_other_is_begun(
+    settings: EmbeddingSettings, server: FileServer
+) -> None:
+    server.behaviour = lambda handler: handler.send(500, b"oops")
+    embedder = RemoteEmbedder(settings.model_copy(update={"requests": 1}))
+    with pytest.raises(UnavailableError, match="answered status 500"):
+        embedder.embed_documents(["a"] * 100)
+    embedder.close()
+    assert len(server.bodies) < 10
 
 
 def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: FileServer) -> None:

@@ -145,7 +145,7 @@ def test_other_readers_stay_with_the_state_before_until_an_update_is_accepted(
     seen: set[tuple[int, bool]] = set()
 
     def look(number: int) -> None:
-        if number % 10:
+        if number % 3:
             return  # each look waits for the writer for a moment
         reader = shelf.reader()
         seen.add((reader.count(WHOLE), reader.stale is not None))

@@ -1,0 +1,113 @@
+"""The local model on this machine: batches by tokens, on several threads, in the order of the texts."""
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackroom.embed.encoder import MAX_TOKENS, Encoder, _share, pack_batches
+from stackroom.embed.models import MINILM
+from stackroom.embed.weights import model_folder
+
+pytestmark = pytest.mark.row("N12")
+
+LENGTHS = st.lists(st.integers(1, MAX_TOKENS), max_size=60)
+
+
+@given(lengths=LENGTHS, most_tokens=st.integers(1, 600))
+def test_every_text_is_in_one_batch_and_no_batch_has_too_many_padded_tokens(
+    lengths: Sequence[int], most_tokens: int
+) -> None:
+    batches = pack_batches(lengths, most_tokens=most_tokens)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= most_tokens
+
+
+@given(lengths=LENGTHS)
+def test_texts_of_a_batch_are_neighbours_by_length(lengths: Sequence[int]) -> None:
+    in_order = [lengths[place] for batch in pack_batches(lengths, most_tokens=256) for place in batch]
+    assert in_order == sorted(lengths)
+
+
+def test_work_is_shared_between_as_many_threads_as_are_allowed() -> None:
+    together = threading.Barrier(3)
+    waiting = deque(range(3))
+    seen: set[str] = set()
+
+    def work() -> None:
+        while waiting:
+            waiting.popleft()
+            together.wait(timeout=120)  # nobody goes on before three have something to do
+            seen.add(threading.current_thread().name)
+
+    _share(work, waiting, threads=3)
+    assert len(seen) == 3
+    assert threading.current_thread().name in seen
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
+def test_helpers_give_way_to_other_work_and_the_calling_thread_does_not() -> None:
+    together = threading.Barrier(2)
+    waiting = deque(range(2))
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    found: dict[bool, int] = {}
+
+    def work() -> None:
+        waiting.popleft()
+        together.wait(timeout=120)
+        found[threading.current_thread() is threading.main_thread()] = os.getpriority(os.PRIO_PROCESS, 0)
+
+    _share(work, waiting, threads=2)
+    assert found[True] == before
+    assert found[False] > before or before == 19
+
+
+def test_an_interrupted_call_leaves_what_waits_undone() -> None:
+    waiting = deque(range(1000))
+
+    def work() -> None:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        while waiting:
+            waiting.popleft()
+
+    with pytest.raises(KeyboardInterrupt):
+        _share(work, waiting, threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        _share(work, waiting, threads=2)
+    assert not waiting
+
+
+def test_a_failure_of_a_helper_is_raised() -> None:
+    together = threading.Barrier(2)
+    waiting = deque(range(2))
+
+    def work() -> None:
+        together.wait(timeout=120)
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("of a helper")
+
+    with pytest.raises(ValueError, match="of a helper"):
+        _share(work, waiting, threads=2)
+
+
+@pytest.mark.model
+def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_the_number_of_threads(
+    models_folder: Path,
+) -> None:
+    texts = [f"story {number} " + "of a dragon and a very long war " * (number * 7 % 11) for number in range(24)]
+    folder = model_folder(models_folder)
+    alone = Encoder(folder, MINILM, threads=1)
+    one_by_one = np.concatenate([alone.embed_documents([text]) for text in texts])
+    for threads in (1, 3):
+        rows = Encoder(folder, MINILM, threads=threads).embed_documents(texts)
+        assert (rows * one_by_one).sum(axis=1).min() > 0.998
+    assert alone.embed_documents([]).shape == (0, MINILM.id.dimension)
