@@ -4,15 +4,16 @@ The spec of a catalogue with one source is changed accordingly: a field is read 
 whose column is gone goes as well, unless another part of the spec needs it.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
-import orjson
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.items import Comment, Table, Whitespace
 
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -41,14 +42,10 @@ class LostColumns:
 
     def adapt(self, loaded: LoadedSpec) -> LoadedSpec:
         """Return the spec with the new names, and without the fields that are gone and not needed."""
-        adapted = loaded
-        for name, column in self.renamed.items():
-            adapted = _changed(adapted, name, partial(_with_path, column))
+        adapted = _changed(loaded, partial(_rename, renamed=self.renamed)) if self.renamed else loaded
         for name in self.gone:
-            try:
-                adapted = _changed(adapted, name, lambda _block: "")
-            except SpecError:
-                continue
+            with suppress(SpecError):
+                adapted = _changed(adapted, partial(_remove, name=name))
         return adapted
 
 
@@ -92,15 +89,48 @@ def _share_of_known(column: str, rows: Rows, field: FieldSpec, known: set[str]) 
     return sum(text in known for text in texts) / len(texts) if texts else 0.0
 
 
-def _changed(loaded: LoadedSpec, name: str, change: Callable[[str], str]) -> LoadedSpec:
-    """Return a spec with the table of one field changed."""
-    block = re.compile(rf"(?:^#[^\n]*\n)?^\[fields\.{name}\]\n(?:(?!\[|#).*\n?)*", re.MULTILINE)
-    text = block.sub(lambda found: change(found[0]), loaded.declaration, count=1)
-    text = text if f"[fields.{name}]" in text else text.replace(f". {{{name}}}", "")
+def _changed(loaded: LoadedSpec, change: Callable[[TOMLDocument], None]) -> LoadedSpec:
+    """Return a spec with its declaration changed; comments and order are kept."""
+    document = tomlkit.parse(loaded.declaration)
+    change(document)
+    text = tomlkit.dumps(document)
     return LoadedSpec(spec=compile_text(text, origin="the catalogue's spec"), declaration=text)
 
 
-def _with_path(column: str, block: str) -> str:
-    header, _, rest = block.partition("]\n")
-    kept = "".join(line for line in rest.splitlines(keepends=True) if not line.startswith("path = "))
-    return f"{header}]\npath = {orjson.dumps(column).decode()}\n{kept}"
+def _rename(document: TOMLDocument, renamed: Mapping[str, str]) -> None:
+    for name, column in renamed.items():
+        field = document["fields"][name]
+        after = _take_comments(field)
+        field["path"] = column
+        _innermost(field).extend(after)
+
+
+def _remove(document: TOMLDocument, name: str) -> None:
+    """Remove a field with the comment right above it, also from the text that is embedded."""
+    fields = document["fields"]
+    before = next((one for one, following in pairwise(fields) if following == name), None)
+    after = _take_comments(fields[name])
+    del fields[name]
+    if before is not None:
+        body = _innermost(fields[before])
+        while body and isinstance(body[-1][1], Comment):
+            body.pop()
+        body[len(body) - isinstance(body[-1][1], Whitespace) :] = after
+    embed = document.get("embed", {})
+    if "template" in embed:
+        embed["template"] = embed["template"].replace(f". {{{name}}}", "")
+
+
+def _take_comments(table: Any) -> list[Any]:
+    """Take the comments and blank lines from the end of a table, which are about what follows."""
+    body = _innermost(table)
+    taken: list[Any] = []
+    while body and body[-1][0] is None:
+        taken.insert(0, body.pop())
+    return taken
+
+
+def _innermost(table: Any) -> list[Any]:
+    """Return the keys and values of a table, or of the last table in it; empty for one in a single line."""
+    body: list[Any] = table.value.body if isinstance(table, Table) else []
+    return _innermost(body[-1][1]) if body and isinstance(body[-1][1], Table) else body
