@@ -241,7 +241,7 @@ def _read_order(
             spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
     package = workshop.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
-    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
+    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
     reading = remembered_options(workshop, chosen, location, options)
     source = open_rows(package, location, options=reading, open_provider=partial(open_provider, workshop))
     return _Order(location=location, source=source, name=chosen, recipe=recipe)

@@ -81,9 +81,12 @@ CHOICE_OPTIONS = (
     click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
 )
 READ_OPTIONS = (
-    click.option("--table", help="The table of an SQLite file; by default its main one."),
+    click.option(
+        "--table",
+        "--sheet",
+        help="The table of an SQLite file, or the sheet of a spreadsheet; by default its main one.",
+    ),
     click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
-    click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
     click.option("--encoding", metavar="NAME", help="The encoding of a CSV file, such as cp1251; by default found."),

@@ -19,7 +19,6 @@ GRIDS = "CSV files and spreadsheets"
 MEANT_FOR = {
     "table": "SQLite files, databases and spreadsheets",
     "query": "SQLite files",
-    "sheet": "spreadsheets (.xlsx, .ods)",
     "skip": GRIDS,
     "header_rows": GRIDS,
     "encoding": "CSV files",
@@ -39,7 +38,6 @@ class ReadOptions:
     """The table of a database, or the sheet of a spreadsheet."""
     query: str | None = None
     """A SELECT statement whose result is the table."""
-    sheet: str | None = None
     skip: int | None = None
     """The number of lines above the header."""
     header_rows: int | None = None
@@ -55,11 +53,6 @@ class ReadOptions:
     def given(self) -> tuple[str, ...]:
         """The names of the options that are given."""
         return tuple(field.name for field in fields(self) if getattr(self, field.name) is not None)
-
-    @property
-    def part(self) -> str | None:
-        """The table or sheet."""
-        return self.table if self.sheet is None else self.sheet
 
     def over(self, other: "ReadOptions") -> "ReadOptions":
         """Return these options, completed with those of another that are not given here."""
@@ -200,7 +193,7 @@ def _written_part(options: ReadOptions) -> str:
     files = "|".join(map(quote, options.join)) if options.join else None
     stated = {name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records")} | {"join": files}
     settings = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
-    part = options.query if options.query is not None else options.part or ""
+    part = options.query if options.query is not None else options.table or ""
     return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
 
 

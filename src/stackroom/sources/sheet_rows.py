@@ -40,15 +40,15 @@ NumberedRow = tuple[int, Sequence[Any]]
 class SheetRows(FileRows):
     """Implements `RowSource` for a sheet; the one with the most cells where none is named."""
 
-    takes = frozenset({"table", "sheet", "skip", "header_rows"})
+    takes = frozenset({"table", "skip", "header_rows"})
     table_option = "--sheet"
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         super().__init__(path, options)
         with self._guarded():
             self._sheets = self._read_sheets()
-        self._sheet = self._find_main() if options.part is None else self._get_named(options.part)
-        self._options = replace(options, table=None, sheet=self._sheet.name)
+        self._sheet = self._find_main() if options.table is None else self._get_named(options.table)
+        self._options = replace(options, table=self._sheet.name)
 
     @property
     def other_tables(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class SheetRows(FileRows):
 
     def _of(self, name: str) -> "SheetRows":
         other = copy.copy(self)
-        other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(sheet=name)
+        other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(table=name)
         return other
 
     def _iter_table(self) -> Iterator[SourceRow]:

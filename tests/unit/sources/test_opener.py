@@ -128,7 +128,7 @@ def test_the_home_of_nobody_is_refused() -> None:
     [
         (ReadOptions(table="t"), "--table is for SQLite files, databases and spreadsheets only"),
         (ReadOptions(query="SELECT 1"), "--query is for SQLite files only"),
-        (ReadOptions(sheet="1"), r"--sheet is for spreadsheets \(.xlsx, .ods\) only"),
+        (ReadOptions(table="1"), "--table is for SQLite files, databases and spreadsheets only"),
         (ReadOptions(records="a"), "--records is for JSON files only"),
         (ReadOptions(skip=-1), "--skip is -1; a number of lines from 0 to 1,000 is right"),
         (ReadOptions(header_rows=1_001), "--header-rows is 1001; a number of lines from 0"),

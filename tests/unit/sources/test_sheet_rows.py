@@ -85,9 +85,9 @@ def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(
     path = write_xlsx(tmp_path / "a.xlsx", sheets, hidden=["Old"])
     source = SheetRows(path)
     assert (source.name, source.other_tables) == (f"{path.resolve()}#Wines", ("Read me", "Old"))
-    assert len(values(path, sheet="old")) == 35
+    assert len(values(path, table="old")) == 35
     assert open_source(source.name).name == source.name
-    for options in (ReadOptions(sheet="WINES"), ReadOptions(table="Wines")):
+    for options in (ReadOptions(table="WINES"), ReadOptions(table="Wines")):
         assert open_source(str(path), options=options).name == source.name
 
 
@@ -95,8 +95,8 @@ def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(
     ("sheets", "options", "says"),
     [
         ({"a": []}, {}, "the spreadsheet is empty"),
-        ({"a": WINES}, {"sheet": "b"}, "no sheet 'b'.*; it has: a"),
-        ({"a": WINES, "b": []}, {"sheet": "b"}, "the sheet 'b' is empty"),
+        ({"a": WINES}, {"table": "b"}, "no sheet 'b'.*; it has: a"),
+        ({"a": WINES, "b": []}, {"table": "b"}, "the sheet 'b' is empty"),
         ({"a": WINES[:1]}, {}, "the sheet 'a' has a header and no rows"),
         ({"a": WINES}, {"skip": 9}, "the sheet 'a' has no row below row 9"),
     ],
