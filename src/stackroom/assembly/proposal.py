@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.words import catalogue_name, catalogue_title
 from stackroom.catalogue.profile import ColumnProfile, profile_columns
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.ingest.grouping import iter_records
-from stackroom.ingest.values import flattened_rows
+from stackroom.ingest.ledger import SHOWN
+from stackroom.ingest.values import READ_AS, flattened_rows, is_converted
 from stackroom.model.record import Record
-from stackroom.sources.port import RowSource
+from stackroom.sources.port import CellChange, Note, RowSource, describe_notes
 
 WHOLE_CELLS = 400_000
 """The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
@@ -47,7 +51,7 @@ class ProfiledTable:
     """The primary key that the source declares, if it does."""
     origins: Mapping[str, str]
     """The columns that the source joins from other tables, and where each is from."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """Remarks on the source."""
 
     def propose(self, *, name: str, title: str = "", choices: Choices = NO_CHOICES) -> Proposal:
@@ -67,7 +71,21 @@ class ProfiledTable:
             spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
         )
         records = tuple(islice(iter_records(self.rows, loaded.spec), SHOWN_RECORDS))
-        return Proposal(inferred=inferred, loaded=loaded, records=records, notes=self.notes)
+        notes = describe_notes([*self.notes, *self._iter_conversions(loaded.spec)])
+        return Proposal(inferred=inferred, loaded=loaded, records=records, notes=tuple(notes))
+
+    def _iter_conversions(self, spec: CatalogueSpec) -> Iterator[CellChange]:
+        """Yield the fields with texts that say more than their values, as the ledger has them after the build."""
+        columns = {column.name: column for column in self.columns}
+        for field in spec.fields.values():
+            column = columns.get(field.source_path) if field.type in READ_AS else None
+            texts = column.texts if column else ()
+            written = [place for place, text in enumerate(texts) if is_converted(text, field)]
+            if column and written:
+                count, example = int(np.isin(column.codes, written).sum()), f"'{texts[written[0]][:SHOWN]}'"
+                sample = f" in a sample of {column.rows:,} rows" if column.is_sample else ""
+                kind = f"{READ_AS[field.type]}{sample}"
+                yield CellChange(kind=kind, column=field.name, example=example, count=count)
 
 
 def profile_table(source: RowSource) -> ProfiledTable:
@@ -102,7 +120,7 @@ def profile_table(source: RowSource) -> ProfiledTable:
     )
 
 
-def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[str]:
+def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[Note]:
     yield from source.notes
     if source.other_tables:
         yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"

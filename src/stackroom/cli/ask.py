@@ -16,6 +16,7 @@ from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.recommend import RecommendParams
+from stackroom.generic.record import list_written
 from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import GenericTools
@@ -251,16 +252,15 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         choice = view.resolve(id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
-            hint = (
-                f"; did you mean {', '.join(choice.suggestions)}?"
-                if choice.suggestions
-                else "; stackroom search finds ids"
+            near = (
+                f"did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else "stackroom search finds ids"
             )
-            raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
+            raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'; {near}")
         if choice.doubt:
             click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)
     if as_json:
-        print_json(plain_record(record, view.spec))
+        written = list_written(view.catalogue, record)
+        print_json(plain_record(record, view.spec) | ({"written": written} if written else {}))
     else:
         shown = [field for field in view.spec.fields.values() if field.shown and has_value(record, field)]
         print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])

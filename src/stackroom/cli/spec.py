@@ -47,7 +47,8 @@ def infer_command(
     It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
     """
     source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
-    inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
+    proposal = propose(source, name=name or name_of(location, table=options.table), choices=choices)
+    inferred = proposal.inferred
     if output is not None:
         _write_spec(output, inferred.declaration)
     if as_json:
@@ -57,7 +58,7 @@ def infer_command(
     else:
         build = f"stackroom add {shown_address(location)} --spec {output}"
         click.echo(f"{output} has {len(inferred.fields)} fields; build with it: {build}")
-    for note in (*source.notes, *inferred.notes):
+    for note in (*proposal.notes, *inferred.notes):
         click.echo(note, err=True)
 
 

@@ -23,7 +23,7 @@ from stackroom.ingest.values import READ_AS
 from stackroom.model.record import RecordId
 from stackroom.shelf.port import Problem
 from stackroom.shelf.sqlite_files import check_sqlite_file, is_settled, stamp_of
-from stackroom.sources.port import CellChange, Reading
+from stackroom.sources.port import CellChange, Note, Reading
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
@@ -50,6 +50,8 @@ CREATE TABLE IF NOT EXISTS readings (
 """
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
+SHOWN = 60
+"""How much of a cell is shown as an example."""
 FoundT = TypeVar("FoundT")
 ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
 
@@ -227,7 +229,7 @@ class Ledger:
         texts = "origins, json_each(written) WHERE source = ? AND written <> ''"
         query = f"SELECT key, count(*), min(value), row FROM {texts} GROUP BY key"
         return [
-            CellChange(kind=READ_AS[fields[name].type], column=name, example=f"'{text}', {row}", count=count)
+            CellChange(kind=READ_AS[fields[name].type], column=name, example=f"'{text[:SHOWN]}', {row}", count=count)
             for name, count, text, row in _read(self._db, query, (source,))
             if name in fields
         ]
@@ -309,11 +311,11 @@ class Ledger:
         rows = _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
         return [(str(source), str(name), str(reading)) for source, name, reading in rows]
 
-    def replace_changes(self, source: str, changes: Iterable[CellChange], *, notes: Iterable[str] = ()) -> None:
-        """Replace the changes of cells that reading a source made, and the notes on how it was read."""
+    def replace_changes(self, source: str, notes: Iterable[Note]) -> None:
+        """Replace the notes on how a source was read, and on cells that were read as other than they are written."""
         _delete(self._db, "changes", "source = ?", [(source,)])
-        noted = ((source, "", note) for note in notes)
-        _insert(self._db, "changes", [*noted, *((source, change.column, str(change)) for change in changes)])
+        rows = ((source, note.column if isinstance(note, CellChange) else "", str(note)) for note in notes)
+        _insert(self._db, "changes", rows)
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""

@@ -79,6 +79,8 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
 
 ID_DIGITS = 16
 LONGEST_COMPOSED = 300
+LONGEST_WRITTEN = 1_000
+"""How much is kept of a text whose markup was removed."""
 LONGEST_KEPT, CELLS_KEPT = 60, 10_000
 """How long a cell is at most whose value is kept, and how many of each field are."""
 
@@ -269,7 +271,7 @@ def _read_fields(
         if value is not None:
             values[cells.field.name] = value
             if cells.has_converted and not is_plain(cell, cells.field):
-                written[cells.field.name] = text_of(cell)
+                written[cells.field.name] = text_of(cell)[:LONGEST_WRITTEN]
     return values, _lost(unread, values, [cells.field for cells in fields]) if unread else unread, written
 
 

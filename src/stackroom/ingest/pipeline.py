@@ -34,12 +34,12 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
-from stackroom.sources.file_rows import describe_changes
 from stackroom.sources.port import (
     Reading,
     RowSource,
     SourceRow,
     SourceVector,
+    describe_notes,
     describe_unread,
 )
 
@@ -256,11 +256,9 @@ class _Run:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
-            converted = ledger.conversions(name, self._target.spec.fields)
-            self._report.notes += [*self._source.notes, *describe_changes(converted), *self._repetitions()]
-            told = set(describe_changes(self._source.changes))
-            notes = [note for note in self._source.notes if note not in told]
-            ledger.replace_changes(name, [*self._source.changes, *converted], notes=notes)
+            notes = [*self._source.notes, *ledger.conversions(name, self._target.spec.fields)]
+            self._report.notes += [*describe_notes(notes), *self._repetitions()]
+            ledger.replace_changes(name, notes)
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)

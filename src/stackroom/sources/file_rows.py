@@ -2,11 +2,11 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -14,7 +14,7 @@ from typing import ClassVar
 from stackroom.errors import InputError
 from stackroom.sources.compressed import require_file, without_compression
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
-from stackroom.sources.port import CellChange, Losses, RowSource, SourceRow
+from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
 
 
 @dataclass(slots=True)
@@ -32,14 +32,12 @@ class ReadingNotes:
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
         self._tallies: dict[str, _Tally] = {}
-        self.changes: dict[tuple[str, str], CellChange] = {}
-        """The cells that were read as other than they are written, by the kind of the change and by column."""
+        self._changes: dict[tuple[str, str], CellChange] = {}
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The notes, in the order in which they were first needed."""
-        tallies = (tally.say(tally.count, tally.first) for tally in self._tallies.values())
-        return (*self._said, *tallies, *describe_changes(self.changes.values()))
+    def __iter__(self) -> Iterator[Note]:
+        yield from self._said
+        yield from (tally.say(tally.count, tally.first) for tally in self._tallies.values())
+        yield from self._changes.values()
 
     @property
     def lost_lines(self) -> int:
@@ -56,9 +54,9 @@ class ReadingNotes:
 
     def change(self, kind: str, column: str, example: str) -> None:
         """Count a cell that is read as other than it is written; the example of the first is kept."""
-        if (kind, column) not in self.changes:
-            self.changes[kind, column] = CellChange(kind=kind, column=column, example=example)
-        self.changes[kind, column].count += 1
+        if (kind, column) not in self._changes:
+            self._changes[kind, column] = CellChange(kind=kind, column=column, example=example)
+        self._changes[kind, column].count += 1
 
     def lose(self, place: str) -> None:
         """Count a line with letters that cannot be decoded."""
@@ -67,18 +65,6 @@ class ReadingNotes:
 
 def _say_lost(count: int, first: str) -> str:
     return f"{count:,} line{'s have' if count > 1 else ' has'} letters that cannot be decoded (first: {first})"
-
-
-SHOWN_COLUMNS = 5
-
-
-def describe_changes(changes: Iterable[CellChange]) -> Iterator[str]:
-    """Yield a sentence for each kind of change: the columns with the number of cells, the most frequent first."""
-    for kind, some in groupby(sorted(changes, key=lambda one: (one.kind, -one.count)), key=lambda one: one.kind):
-        columns = list(some)
-        shown = ", ".join(f"{one.column} {one.count:,} ({one.example})" for one in columns[:SHOWN_COLUMNS])
-        more = f" and {len(columns) - SHOWN_COLUMNS} more columns" if len(columns) > SHOWN_COLUMNS else ""
-        yield f"cells read as {kind}: {shown}{more}"
 
 
 PANIC = "PanicException"
@@ -125,7 +111,7 @@ class FileRows(RowSource):
     @property
     def table(self) -> str:
         """The name of its table or sheet, or of the file."""
-        return self._options.part or without_compression(self._path).stem
+        return self._options.table or without_compression(self._path).stem
 
     @property
     def name(self) -> str:
@@ -133,14 +119,9 @@ class FileRows(RowSource):
         return SourceLocation(location=self.location, options=replace(self._options, join=self.joined_files)).name
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """The decisions made in reading."""
-        return (*self._notes.texts, *self.join_notes)
-
-    @property
-    def changes(self) -> tuple[CellChange, ...]:
-        """The cells that were read as other than they are written."""
-        return tuple(self._notes.changes.values())
+        return (*self._notes, *self.join_notes)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.settings import Settings
 
 KINDS_SHOWN = 12
+COLUMNS_SHOWN = 5
 MOST_UNREAD = 0.02
 
 
@@ -84,6 +86,22 @@ class CellChange:
         return f"{self.count:,} read as {self.kind} ({self.example})"
 
 
+Note = str | CellChange
+"""A decision made in reading, as a sentence, or the cells of a column that it changes."""
+
+
+def describe_notes(notes: Iterable[Note]) -> list[str]:
+    """Return a sentence for each note; changes of one kind are one, with the most frequent columns first."""
+    changes = sorted((note for note in notes if isinstance(note, CellChange)), key=lambda one: (one.kind, -one.count))
+    told = [note for note in notes if isinstance(note, str)]
+    for kind, some in groupby(changes, key=lambda one: one.kind):
+        columns = list(some)
+        shown = ", ".join(f"{one.column} {one.count:,} ({one.example})" for one in columns[:COLUMNS_SHOWN])
+        more = f" and {len(columns) - COLUMNS_SHOWN} more columns" if len(columns) > COLUMNS_SHOWN else ""
+        told.append(f"cells read as {kind}: {shown}{more}")
+    return told
+
+
 class RowSource(Protocol):
     """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.
 
@@ -111,13 +129,8 @@ class RowSource(Protocol):
         return Losses()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """Decisions made in reading, such as which lines are a heading; they are known once rows have been read."""
-        return ()
-
-    @property
-    def changes(self) -> tuple[CellChange, ...]:
-        """The cells that are read as other than they are written, once rows have been read."""
         return ()
 
     def count_unread(self) -> Mapping[str, int]:

@@ -79,6 +79,7 @@ def test_the_text_of_a_cell_is_shown_with_its_value_until_it_is_plainly_written(
     reading = "released: 3 read as a date ('16 June 1997', line 2)"
     assert (browsed["changed"], f"cells of {reading}" in told) == ([reading], True)
     assert shown == [{"released": "16 June 1997"}, {"released": "July 1963"}, None]
+    assert json.loads(run(["get", "albums", "a", "--json"]).out)["written"] == {"released": "16 June 1997"}
     (folder / "albums.csv").write_text(ALBUM_ROWS.replace("16 June 1997", "1997-06-16"))
     assert "released 2 ('26-Oct-12', line 5)" in add(run, folder).out
     with opened(Settings(home=home), "albums") as library:

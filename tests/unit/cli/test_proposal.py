@@ -114,3 +114,19 @@ def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_ha
     run(["add", str(path), "--yes", "--no-embed", "--type", "grape=tag[]"])
     (wine,) = find_records("wines", "ormes")
     assert [grape["value"] for grape in wine["grape"]] == ["Merlot", "Malbec"]
+
+
+@pytest.mark.row("N19")
+def test_the_proposal_counts_the_cells_that_it_reads_as_the_report_does_after_the_build(
+    tmp_path: Path, run: Run
+) -> None:
+    lines = [f"ship {number};{number + 1},5{number} t;<b>Nr</b> {number};3.{number + 1}.1999" for number in range(8)]
+    (tmp_path / "ships.csv").write_text("\n".join(["name;weight;mark;built", *lines, "raft;n/a;none;2001-02-03"]))
+    told = run(["add", str(tmp_path / "ships.csv"), "--yes", "--no-embed"]).out.splitlines()
+    read = [line.removeprefix("note: ") for line in told if "cells read as" in line]
+    assert [line.partition(" (")[0] for line in read] == 2 * [
+        "cells read as a date: built 8",
+        "cells read as a number: weight 8",
+        "cells read as missing: weight 1",
+        "cells read as text without its markup: mark 8",
+    ]

@@ -45,7 +45,7 @@ def read(raw: Any, kind: FieldType, **more: Any) -> Any:
         ("date", ("2015", "2015/04", "2015-04-30 00:00:00", date(2015, 4, 30)), ("30/4/15", "March 3, 2009")),
         ("date", ("2015-04-30",), ("2015-04-30T14:22:00Z", datetime(2015, 4, 30, 14, 22, tzinfo=UTC))),
         ("enum", ("yes", "no", True), ("Yes", "1", "ja")),
-        ("text", ("1,234", "<p>1</p>"), ()),
+        ("text", ("1,234", "a < b & c"), ("<p>1</p>", "Tom &amp; Jerry")),
     ],
 )
 def test_the_text_of_a_cell_is_kept_where_its_value_does_not_say_all_of_it(

@@ -11,7 +11,7 @@ from stackroom.errors import InputError
 from stackroom.sources import csv_rows
 from stackroom.sources.csv_rows import CsvRows
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import SourceRow, describe_notes
 from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
@@ -158,7 +158,7 @@ def test_words_for_a_missing_value_are_emptied_and_counted_but_not_where_they_ar
     table = source(tmp_path, "code,name,size\nNA,None,NA\nDE,Ann,7\nFR,Bob,-\nGB,Eva,9\n")
     first, _, third, _ = (row.values for row in table.iter_rows())
     assert (first, third["size"]) == ({"code": "NA", "name": "None", "size": None}, None)
-    assert table.notes == ("cells read as missing: size 2 ('NA', line 2)",)
+    assert describe_notes(table.notes) == ["cells read as missing: size 2 ('NA', line 2)"]
 
 
 def test_empty_cells_at_the_end_are_forgiven(tmp_path: Path) -> None:
