@@ -72,24 +72,16 @@ class Cell(NamedTuple):
     date_order: str = ""
 
 
-def as_money(cell: Cell) -> Cell:
-    """Return a cell of a column of money: a number after a short word is an amount in that currency."""
-    return cell._replace(form=Form.QUANTITY) if cell.form is Form.TEXT and cell.unit else cell
-
-
-def as_text(cell: Cell) -> Cell:
-    """Return a cell of another column: a number after a short word is a text, as `IS 695`."""
-    return TEXT_CELL if cell.form is Form.TEXT and cell.unit else cell
+def as_named(cell: Cell, *, is_money: bool) -> Cell:
+    """Return a cell of a column of money, where a number after a word is an amount, or of another: `IS 695` is text."""
+    if cell.form is not Form.TEXT or not cell.unit:
+        return cell
+    return cell._replace(form=Form.QUANTITY) if is_money else TEXT_CELL
 
 
 TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
     Cell(form) for form in (Form.TEXT, Form.URL, Form.DATE, Form.BOOLEAN, Form.CODE)
 )
-
-
-def form_of(raw: Any) -> Form:
-    """Return the form of a cell that is not empty."""
-    return read_cell(raw).form
 
 
 def read_cell(raw: Any) -> Cell:

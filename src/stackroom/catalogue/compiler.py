@@ -68,11 +68,16 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-HOW_READ = {"path", "split", "template", "marked", "take", "unit", "date_order", "epoch"}
+HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order", "epoch"}
 NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file", "brackets"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
+READ_TYPES = {
+    **dict.fromkeys(("unit", "decimal_comma"), BOUNDED_TYPES),
+    **{"brackets": (FieldType.TEXT,), "take": (FieldType.INT,), "epoch": (FieldType.DATE,)},
+}
+"""Keys that say how cells are read → the types that they are for."""
 COMPOSED_TYPES = (FieldType.TEXT, FieldType.URL, FieldType.TEXTS, FieldType.TAGS)
 
 ROLE_TYPES = {
@@ -278,20 +283,15 @@ def _reading_problems(declaration: Declaration) -> Iterable[str]:
 
 
 def _cell_problems(field: DeclaredField) -> Iterable[str]:
-    if field.unit and field.type not in BOUNDED_TYPES:
-        yield f"'unit' is for int and float, not {field.type}"
+    for key, types in READ_TYPES.items():
+        if getattr(field, key) and field.type not in types:
+            yield f"'{key}' is for {' and '.join(types)}, not {field.type}"
     if field.unit and (field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)):
         yield f"'unit' is {field.unit!r}; expected the unit alone, as in \"min\""
-    if field.brackets and field.type is not FieldType.TEXT:
-        yield f"'brackets' is for text, not {field.type}"
     if field.marked and (field.type is not FieldType.TAGS or field.path or field.template):
         yield "'marked' is for tag[] without 'path' and 'template'"
-    if field.take and field.type is not FieldType.INT:
-        yield f"'take' is for int, not {field.type}"
     if field.date_order and field.type is not FieldType.DATE and not field.take:
         yield f"'date_order' is for date, not {field.type}"
-    if field.epoch and field.type is not FieldType.DATE:
-        yield f"'epoch' is for date, not {field.type}"
     if field.epoch and field.date_order:
         yield "'epoch' and 'date_order' do not go together; remove one of them"
     if not field.template:

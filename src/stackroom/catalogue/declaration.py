@@ -72,6 +72,8 @@ class DeclaredField(Declared):
     """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
     unit: str = ""
     """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
+    decimal_comma: bool = False
+    """Whether numbers have a comma before decimals and dots between thousands: `2.644` is 2644, `0,125` is 0.125."""
     brackets: bool = False
     """Whether the values of a text are ranges of numbers, as in `18–24`, `under 18` or `$150,000+`: kept as they are
     written, sorted and filtered by their bounds, and never averaged."""

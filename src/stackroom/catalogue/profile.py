@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from typing import Any
 
@@ -21,16 +21,15 @@ from stackroom.catalogue.cell_forms import (
     URL,
     Cell,
     Form,
-    as_money,
-    as_text,
-    form_of,
+    as_named,
     read_cell,
     read_text_cells,
 )
 from stackroom.catalogue.column_words import is_about, name_words
+from stackroom.text.cells.decimal_marks import PLAIN_MARKS, DecimalMarks, find_decimal_marks, with_point
 from stackroom.text.cells.values import is_nothing, list_in, name_of_item, same_unit, text_of
 
-__all__ = ["ColumnProfile", "Form", "distinct_together", "form_of", "profile_columns"]
+__all__ = ["ColumnProfile", "Form", "distinct_together", "profile_columns"]
 
 FEW_VALUES = 40
 LONGEST_NOTHING = 20
@@ -113,6 +112,7 @@ class ColumnProfile:
     """The number that each of `texts` is, if it is one."""
     is_sample: bool = False
     """Whether the rows are a sample of the table's."""
+    decimal_marks: DecimalMarks = PLAIN_MARKS
 
     @cached_property
     def form(self) -> Form:
@@ -212,12 +212,16 @@ def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = Fals
     """Return the profile of every column, in the order in which they first appear; rows may lack some of them."""
     kept = rows if isinstance(rows, Sequence) else list(rows)
     names = dict.fromkeys(name for row in kept for name in row)
-    return [_profile(name, [row.get(name) for row in kept], is_sample=is_sample) for name in names]
+    columns = {name: _Cells([row.get(name) for row in kept], name_words(name)) for name in names}
+    marks = find_decimal_marks({name: column.texts for name, column in columns.items() if column.may_have_comma})
+    return [
+        _profile(name, column, marks=marks.get(name, PLAIN_MARKS), is_sample=is_sample)
+        for name, column in columns.items()
+    ]
 
 
-def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfile:
-    column = _Cells(cells, name_words(name))
-    read = column.read
+def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: bool) -> ColumnProfile:
+    read = column.read = column.read_with_comma() if marks.has_comma else column.read
     counts = column.counts
     forms, distinct_of, units, orders = Counter[Form](), Counter[Form](), Counter[str](), Counter[str]()
     for cell, count in zip(read, counts, strict=True):
@@ -235,7 +239,7 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
     known = numbers[~np.isnan(numbers)]
     return ColumnProfile(
         name=name,
-        rows=len(cells),
+        rows=len(column.codes),
         filled=filled,
         distinct=len(column.texts),
         forms=dict(forms),
@@ -250,7 +254,7 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
         common_share=sum(sorted(counts, reverse=True)[:FEW_VALUES]) / filled if filled else 0.0,
         separator=separator,
         distinct_items=len(items),
-        mean_item_length=_mean_length(items),
+        mean_item_length=sum(len(item) * count for item, count in items.items()) / max(items.total(), 1),
         has_url_items=any(URL.fullmatch(item) for item in items),
         has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
         fingerprint=column.fingerprint,
@@ -258,6 +262,7 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
         texts=column.texts,
         numbers=numbers,
         is_sample=is_sample,
+        decimal_marks=marks,
     )
 
 
@@ -280,14 +285,17 @@ class _Cells:
         self.codes: Codes = recode[places]
         self.texts = list(texts)
         self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
-        has_money = is_about(words, "money")
-        self.read: list[Cell] = list(map(as_money if has_money else as_text, self._read()))
+        self._as_named = partial(as_named, is_money=is_about(words, "money"))
+        is_text = all(isinstance(raw, str) for raw in self._raws)
+        read = read_text_cells(self.texts) if is_text else map(read_cell, self._raws)
+        self.read: list[Cell] = list(map(self._as_named, read))
+        has_numbers = is_text and any(cell.number is not None for cell in self.read)
+        self.may_have_comma = has_numbers and not is_about(words, "telling_pointer")
+        """Whether it has numbers as texts, which are no coordinates."""
 
-    def _read(self) -> list[Cell]:
-        """Read each different cell; a column of plain texts or numbers at once."""
-        if all(isinstance(raw, str) for raw in self._raws):
-            return read_text_cells(self.texts)
-        return [read_cell(raw) for raw in self._raws]
+    def read_with_comma(self) -> list[Cell]:
+        """Read each different cell with a comma before decimals."""
+        return list(map(self._as_named, read_text_cells(list(map(with_point, self.texts)))))
 
     @property
     def numbers(self) -> Numbers:
@@ -352,11 +360,6 @@ def _merged_units(units: Counter[str]) -> dict[str, int]:
         known = next((one for one in merged if same_unit(one, unit)), unit) if len(merged) <= FEW_VALUES else unit
         merged[known] += count
     return dict(merged.most_common())
-
-
-def _mean_length(texts: Counter[str]) -> float:
-    total = texts.total()
-    return sum(len(text) * count for text, count in texts.items()) / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,6 +113,7 @@ class FieldSpec:
     """Columns that say yes or no, each with the tag of a record that has yes there."""
     take: Take | None = None
     unit: str = ""
+    decimal_comma: bool = False
     brackets: bool = False
     """Whether its values are compared by their bounds, as `18–24` and `65+`."""
     date_order: DateOrder | None = None

@@ -12,6 +12,7 @@ from stackroom.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
 from stackroom.text.cells.dates import find_date, find_epoch, find_year
+from stackroom.text.cells.decimal_marks import with_point
 from stackroom.text.cells.values import (
     find_literal,
     is_nothing,
@@ -217,6 +218,8 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
 def _read_number(raw: Any, field: FieldSpec) -> int | float | None:
     if field.take:
         return _year(raw)
+    if field.decimal_comma and isinstance(raw, str):
+        raw = with_point(raw)
     return read_quantity(raw, field.unit) if field.unit else read_number(raw)
 
 
@@ -259,12 +262,23 @@ READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
 }
 
 NUMBER = "a number"
-READ_AS = {FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"}
+READ_AS = {
+    **{FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"},
+    FieldType.TEXT: "text without its markup",
+}
 """The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
 PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
 EXACT_LENGTH = 15
 """How long a number is at most that is kept exactly whatever its digits are."""
+
+
+def is_converted(text: str, field: FieldSpec) -> bool:
+    """Tell whether a text can be read as the field's type, and its value does not say all of it."""
+    try:
+        return not is_plain(text, field) and READERS[field.type](text, field) is not None
+    except InputError:
+        return False
 
 
 def is_plain(cell: Any, field: FieldSpec) -> bool:
@@ -274,12 +288,12 @@ def is_plain(cell: Any, field: FieldSpec) -> bool:
     if isinstance(cell, int | float):
         return field.type is not FieldType.DATE
     text = text_of(cell)
-    if field.type is FieldType.ENUM:
-        return text in field.values
+    if field.type in (FieldType.TEXT, FieldType.ENUM):
+        return plain_text(cell) == text if field.type is FieldType.TEXT else text in field.values
     if field.type is FieldType.DATE:
         return not field.epoch and PLAIN_DATE.fullmatch(text) is not None
     bare = text.removeprefix(field.unit)
-    number = PLAIN_NUMBER.match(bare)
+    number = None if field.decimal_comma and with_point(bare) != bare else PLAIN_NUMBER.match(bare)
     if number is None or (number.end() < len(bare) and not same_unit(bare[number.end() :].strip(), field.unit)):
         return False
     figure = number[0]

@@ -17,7 +17,7 @@ from stackroom.sources.compressed import find_path, without_compression
 
 GRIDS = "CSV files and spreadsheets"
 MEANT_FOR = {
-    "table": "SQLite files, databases and spreadsheets",
+    "table": "SQLite files and spreadsheets",
     "query": "SQLite files",
     "skip": GRIDS,
     "header_rows": GRIDS,

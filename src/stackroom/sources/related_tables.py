@@ -20,6 +20,7 @@ from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import Table, find_referred, is_key_name, is_measure, quoted
 from stackroom.sources.sqlite_rows import SqliteRows
+from stackroom.text.cells.decimal_marks import find_decimal_marks, with_point
 from stackroom.text.cells.values import is_nothing, read_number, text_of
 
 SAMPLE_ROWS = 200
@@ -68,8 +69,7 @@ class CopiedTables:
         weakref.finalize(self, folder.cleanup)
         path = Path(folder.name, "tables.sqlite")
         with closing(apsw.Connection(str(path))) as db, db:
-            for name, rows in tables.items():
-                _copy(db, name, rows.iter_rows())
+            self._commas = {name: _copy(db, name, rows.iter_rows()) for name, rows in tables.items()}
         self._rows = SqliteRows(path, ReadOptions(table=main))
         losses = {name: rows.measure_losses() for name, rows in tables.items() if name != self._rows.table}
         self.notes = [f"{name}: {loss}" for name, loss in losses.items() if str(loss)]
@@ -79,26 +79,33 @@ class CopiedTables:
         """Yield the rows of the main table with the joined columns."""
         for row, copied in zip(rows, self._rows.iter_rows(), strict=False):
             first, cell = next(iter(copied.values.items()))
-            if not row.problem and _plain(row.values.get(first), is_measure(first)) != cell:
+            has_comma = first in self._commas[self.main]
+            if not row.problem and _plain(row.values.get(first), is_measure(first), has_comma) != cell:
                 raise InputError(f"{row.place}: the file was changed while it was read; run the same command again")
             yield replace(row, values={**row.values, **{name: copied.values[name] for name in self.origins}})
 
 
-def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> None:
-    """Copy a table; a column that is named as a key and has no value twice gets an index."""
+def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> set[str]:
+    """Copy a table; a column that is named as a key and has no value twice gets an index.
+
+    Return the columns whose numbers have a comma before decimals.
+    """
     head = list(islice(rows, SAMPLE_ROWS))
     names = {column.lower(): column for row in head for column in row.values}.values()
+    texts = {column: [cell for row in head if isinstance(cell := row.values.get(column), str)] for column in names}
+    commas = {column for column, marks in find_decimal_marks(texts).items() if marks.has_comma}
     kinds = [_kind(column, [row.values.get(column) for row in head]) for column in names]
     columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in zip(names, kinds, strict=True))
     db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
-    measures = [is_measure(column) for column in names]
-    cells = (list(map(_plain, map(row.values.get, names), measures)) for row in chain(head, rows))
+    written = [(column, is_measure(column), column in commas) for column in names]
+    cells = ([_plain(row.values.get(name), *how) for name, *how in written] for row in chain(head, rows))
     db.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * len(kinds))})", cells)
     for column in filter(is_key_name, names):
         try:
             db.execute(f"CREATE UNIQUE INDEX {quoted(f'{name} {column}')} ON {quoted(name)} ({quoted(column)})")
         except apsw.ConstraintError:
             continue
+    return commas
 
 
 def _kind(column: str, cells: Collection[Any]) -> str:
@@ -107,11 +114,11 @@ def _kind(column: str, cells: Collection[Any]) -> str:
     return "NUMERIC" if is_measure(column) else "TEXT" if is_text else "BLOB"
 
 
-def _plain(cell: Any, is_added_up: bool) -> Any:
+def _plain(cell: Any, is_added_up: bool, has_comma: bool) -> Any:
     """Return a cell as a text without spaces around it, or as the number that it is; None if it is empty."""
     if isinstance(cell, str) and not is_added_up:
         return cell.strip() or None
-    number = read_number(cell) if is_added_up else None
+    number = read_number(with_point(cell) if has_comma and isinstance(cell, str) else cell) if is_added_up else None
     if number is not None:
         return number
     return None if is_nothing(cell) else text_of(cell)

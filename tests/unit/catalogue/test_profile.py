@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from stackroom.catalogue.cell_forms import read_cell
 from stackroom.catalogue.column_words import name_words
-from stackroom.catalogue.profile import ColumnProfile, Form, form_of, profile_columns
+from stackroom.catalogue.profile import ColumnProfile, Form, profile_columns
 
 pytestmark = pytest.mark.row("N1")
 
@@ -52,7 +53,7 @@ def profiled(*cells: Any, name: str = "x") -> ColumnProfile:
     ],
 )
 def test_a_cell_has_the_form_that_it_is_written_in(cell: Any, form: Form) -> None:
-    assert form_of(cell) is form
+    assert read_cell(cell).form is form
 
 
 @pytest.mark.parametrize(

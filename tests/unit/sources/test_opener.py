@@ -108,7 +108,7 @@ def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Pa
 def test_a_folder_is_a_source_of_its_documents(tmp_path: Path) -> None:
     (tmp_path / "bread.md").write_text("# Bread\n\nFlour and water.")
     assert [row.place for row in open_source(str(tmp_path)).iter_rows()] == ["bread.md"]
-    with pytest.raises(InputError, match="--table is for SQLite files, databases and spreadsheets only"):
+    with pytest.raises(InputError, match="--table is for SQLite files and spreadsheets only"):
         open_source(str(tmp_path), options=ReadOptions(table="t"))
 
 
@@ -126,9 +126,8 @@ def test_the_home_of_nobody_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (ReadOptions(table="t"), "--table is for SQLite files, databases and spreadsheets only"),
+        (ReadOptions(table="t"), "--table is for SQLite files and spreadsheets only"),
         (ReadOptions(query="SELECT 1"), "--query is for SQLite files only"),
-        (ReadOptions(table="1"), "--table is for SQLite files, databases and spreadsheets only"),
         (ReadOptions(records="a"), "--records is for JSON files only"),
         (ReadOptions(skip=-1), "--skip is -1; a number of lines from 0 to 1,000 is right"),
         (ReadOptions(header_rows=1_001), "--header-rows is 1001; a number of lines from 0"),

@@ -85,6 +85,15 @@ def test_numbers_are_added_up_as_they_are_written_and_a_column_with_a_word_is_no
     assert (second.values["lines_count"], second.values["revenue"]) == (0, None)
 
 
+def test_numbers_with_dots_between_thousands_are_added_up_as_such(tmp_path: Path) -> None:
+    bills = written(tmp_path / "bills.csv", [["id", "note"], ["a", "the first bill of all"], ["b", "another one"]])
+    lines = written(
+        tmp_path / "lines.csv", [["bill_id", "quantity", "price"], ["a", "1.500", "2,50"], ["a", "2.644", "1"]]
+    )
+    first, _ = open_related(open_file(bills), [lines], is_chosen=True).iter_rows()
+    assert (first.values["quantity"], first.values["revenue"]) == (4144, 6394)
+
+
 def test_files_that_no_key_relates_are_refused(tmp_path: Path) -> None:
     beers, breweries = written(tmp_path / "beers.csv", BEERS), written(tmp_path / "breweries.csv", BREWERIES)
     sizes = written(tmp_path / "sizes.csv", SIZES)

@@ -99,10 +99,12 @@ def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile])
 
     It is the title if that differs in nearly every row, else a short text that does, else the title with what repeats.
     """
-    unique = [column for column in columns if column.rows >= FEWEST_ROWS and _is_unique_text(column)]
+    texts = [column for column in columns if column.form is Form.TEXT and not column.is_list]
+    unique = [one for one in texts if one.is_unique and one.rows >= FEWEST_ROWS and one.longest <= LONGEST_KEY]
     key = title if len(title) == 1 and title[0].naming_share >= GOOD_NAMING else (unique[:1] or title)
     has_braces = any(set(column.name) & set("{}") for column in key)
-    if not key or has_braces or distinct_together(key) < LEAST_KEYED * key[0].rows or _is_long(key):
+    is_long = sum(column.mean_length for column in key) > LONGEST_ID
+    if not key or has_braces or distinct_together(key) < LEAST_KEYED * key[0].rows or is_long:
         return "", "no column identifies a row; ids are made of what the row says"
     template = " ".join(f"{{{column.name}}}" for column in key)
     names = "' and '".join(column.name for column in key)
@@ -110,15 +112,6 @@ def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile])
     rows = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
     told = f"; {rows} one, told apart by the other values" if repeats else ""
     return template, f"ids are made of '{names}'{told}"
-
-
-def _is_unique_text(column: ColumnProfile) -> bool:
-    is_short = column.form is Form.TEXT and not column.is_list and column.longest <= LONGEST_KEY
-    return column.is_unique and is_short
-
-
-def _is_long(columns: Sequence[ColumnProfile]) -> bool:
-    return sum(column.mean_length for column in columns) > LONGEST_ID
 
 
 def chosen_id(columns: Sequence[ColumnProfile], stated: str) -> tuple[ColumnProfile | None, list[str]]:

@@ -6,9 +6,10 @@ uses, and `toml` writes it all down.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stackroom.catalogue.column_words import is_about
 from stackroom.catalogue.compiler import ROLE_TYPES
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
 from stackroom.catalogue.infer.columns import (
@@ -28,7 +29,6 @@ from stackroom.catalogue.infer.words import (
     catalogue_title,
     field_names,
     gaps,
-    has_word,
     is_link,
     is_title_name,
 )
@@ -96,7 +96,7 @@ def infer_declaration(
         ),
         fields=tuple(fields),
         left_out=tuple(inference.left_out.items()),
-        notes=tuple(f"{note}{sampled}" for note in inference.notes),
+        notes=tuple(f"{note}{sampled}" for note in (*inference.notes, *_dotted_numbers(fields, columns))),
         id_column=id_path,
         group=group,
         verdict=judge([column for column in columns if column.filled]),
@@ -166,7 +166,7 @@ class _Inference:
             return replace(field, role=role, searched=True, filtered=False, facet=False, reason=reason)
         if role is None or field.type not in ROLE_TYPES[role]:
             return field
-        is_event = role is FieldRole.TIME and not has_word(column, "lifetimes")
+        is_event = role is FieldRole.TIME and not is_about(column.words, "lifetimes")
         return replace(field, role=role, reason=f"{field.reason}; when it happened" if is_event else field.reason)
 
     def _keep_most_useful(
@@ -196,6 +196,17 @@ def _with_origin(field: InferredField, origins: Mapping[str, str]) -> InferredFi
     return replace(field, reason=f"{origin}; {field.reason}", description=f"{origin[0].upper()}{origin[1:]}.")
 
 
+def _dotted_numbers(fields: Sequence[InferredField], columns: Sequence[ColumnProfile]) -> Iterator[str]:
+    """Yield a note for each field of numbers such as `2.644` alone: which they are, and how to have the other."""
+    dotted = {column.name: column.decimal_marks.dotted for column in columns}
+    for field in fields:
+        expected = FieldType.INT if field.decimal_comma else FieldType.FLOAT
+        if (number := dotted.get(field.column)) and field.type is expected:
+            readings = [(number, FieldType.FLOAT), (number.replace(".", ""), FieldType.INT)]
+            (read, _), (other, kind) = readings[::-1] if field.decimal_comma else readings
+            yield f"{field.name}: '{number}' is read as {read}; if it is {other}: --type '{field.name}={kind}'"
+
+
 def _differs(column: ColumnProfile, group: ColumnProfile) -> bool:
     """Tell whether a column differs in the rows of one record."""
     return column is not group and column.distinct > 1 and distinct_together([group, column]) > group.distinct
@@ -215,7 +226,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
     if field.type is not FieldType.TEXT:
         return replace(field, reason=f"{field.reason}; the first of a record's rows")
     is_short = column.mean_length <= LONG_ITEM and column.form is Form.TEXT
-    is_people = has_word(column, "people")
+    is_people = is_about(column.words, "people")
     return replace(
         field,
         type=FieldType.TAGS if column.mean_length <= LONG_TAG and is_short and not is_people else FieldType.TEXTS,
@@ -255,7 +266,11 @@ def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
     if sum(map(_is_question, columns)) >= MANY_QUESTIONS:
         return True
     has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
-    return len(columns) >= MANY_COLUMNS and not has_title and any(has_word(column, "respondents") for column in columns)
+    return (
+        len(columns) >= MANY_COLUMNS
+        and not has_title
+        and any(is_about(column.words, "respondents") for column in columns)
+    )
 
 
 def _is_question(column: ColumnProfile) -> bool:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from stackroom.catalogue.column_words import is_about
+from stackroom.catalogue.compiler import BOUNDED_TYPES
 from stackroom.catalogue.infer.columns import MARK, Family, is_yes_no
-from stackroom.catalogue.infer.words import gaps, has_word, is_code, is_link, is_year, percent
+from stackroom.catalogue.infer.words import gaps, is_code, is_link, is_year, percent
 from stackroom.catalogue.profile import ColumnProfile, Form
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 
@@ -46,6 +48,7 @@ class InferredField:
     template: str = ""
     """The columns that the field is composed of, where it is not one column."""
     unit: str = ""
+    decimal_comma: bool = False
     brackets: bool = False
     values: tuple[str, ...] = ()
     marked: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +80,11 @@ def field_of(column: ColumnProfile, name: str) -> InferredField:
         kind, reason = PLAIN_FIELDS[column.form]
         is_term = kind is FieldType.TEXT
         return replace(base, type=kind, filtered=is_term, facet=is_term, reason=f"{reason}{gaps(column)}")
-    return MAKERS.get(column.form, _text)(base, column)
+    made = MAKERS.get(column.form, _text)(base, column)
+    if made.type not in BOUNDED_TYPES or not column.decimal_marks.has_comma:
+        return made
+    marks = "dots between thousands" if made.type is FieldType.INT else "a comma before decimals"
+    return replace(made, decimal_comma=True, reason=f"{made.reason}, with {marks}")
 
 
 def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> InferredField:
@@ -85,6 +92,8 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
     made = field_of(column, name)
     if made.type is kind:
         return made
+    is_whole, marks = kind is FieldType.INT, column.decimal_marks  # `2.644` is whole with dots between thousands
+    has_comma = marks.has_comma and made.type is not FieldType.INT
     is_list = kind in (FieldType.TEXTS, FieldType.TAGS)
     is_term = is_list or kind is FieldType.TEXT
     having = {mark: sum(mark in text for text in column.texts) for mark in LIST_MARKS}
@@ -95,6 +104,7 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
         filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
         facet=is_list or (is_term and column.has_few_values),
         split=(column.separator or max(LIST_MARKS, key=lambda mark: having[mark])) if is_list else "",
+        decimal_comma=kind in BOUNDED_TYPES and ((is_whole and any(marks)) or has_comma),
         brackets=False,
         reason="your choice",
     )
@@ -125,11 +135,11 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
     if column.has_url_items:
         return replace(field, reason=f"lists of links{gaps(column)}")
-    if column.has_number_items and not has_word(column, "lists"):
+    if column.has_number_items and not is_about(column.words, "lists"):
         return replace(field, reason=f"lists of numbers{gaps(column)}")
     if column.mean_item_length > LONG_TEXT:
         return replace(field, searched=True)
-    is_people = has_word(column, "groups") or has_word(column, "people")
+    is_people = is_about(column.words, "groups") or is_about(column.words, "people")
     kind = FieldType.TEXTS if is_people else FieldType.TAGS
     return replace(field, type=kind, searched=True, filtered=True, facet=True)
 
@@ -184,6 +194,7 @@ def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredF
         name=f"{field.name}_{unit}",
         type=_number_type(column),
         unit=column.unit,
+        decimal_comma=column.decimal_marks.has_comma,
         searched=False,
         filtered=True,
         facet=False,
@@ -236,7 +247,7 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
         values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
         reason = f"{values} in {percent(column.filled_share)} of the rows"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
-    groups = _repeats(column) or any(has_word(column, topic) for topic in GROUPING)
+    groups = _repeats(column) or any(is_about(column.words, topic) for topic in GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 

@@ -8,7 +8,6 @@ from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.infer.fields import LONG_TEXT, InferredField
 from stackroom.catalogue.infer.words import (
     gaps,
-    has_word,
     is_alternative,
     is_code,
     is_link,
@@ -126,8 +125,8 @@ def _parts_of_title(base: ColumnProfile | None, columns: Sequence[ColumnProfile]
         parts.append(best)
         possible = [column for column in possible if column is not best]
     for here, there in (("from", "to"), ("to", "from")):  # one without the other says half
-        if any(has_word(part, here) for part in parts) and not any(has_word(part, there) for part in parts):
-            parts += [column for column in possible if column.form is Form.TEXT and has_word(column, there)][:1]
+        if any(is_about(part.words, here) for part in parts) and not any(is_about(part.words, there) for part in parts):
+            parts += [column for column in possible if column.form is Form.TEXT and is_about(column.words, there)][:1]
     places = {column.name: place for place, column in enumerate(columns)}
     return sorted(parts, key=lambda part: (part is not base, _is_figure(part), places[part.name]))
 
@@ -136,7 +135,7 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric ones."""
     has_gaps = bool(parts) and max(part.filled_share for part in parts) < GOOD_FILLED
     cost = column.mean_length / 400 + (0.5 if has_gaps else 0.15) * _is_figure(column) + 0.3 * (1 - column.filled_share)
-    named = 0.3 if is_title_name(column) else 0.1 if has_word(column, "kinds") else 0
+    named = 0.3 if is_title_name(column) else 0.1 if is_about(column.words, "kinds") else 0
     is_abbreviation = column.longest == column.shortest <= LONGEST_ABBREVIATION and column.form is Form.TEXT
     return _share([*parts, column]) - cost + named - 0.1 * is_abbreviation
 
@@ -150,7 +149,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
     """Tell whether a column can be a part of a composed title: a short text, a year or a date."""
     if BRACES.search(column.name) or column.distinct < 2 or column.filled_share < LEAST_FILLED:
         return False
-    if is_link(column) or is_code(column) or is_unnamed(column) or has_word(column, "title_noise"):
+    if is_link(column) or is_code(column) or is_unnamed(column) or is_about(column.words, "title_noise"):
         return False
     if column.form is Form.TEXT:
         return column.mean_length <= SHORT_PART and not column.is_list and not is_alternative(column)
@@ -158,7 +157,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
 
 
 def _is_date(column: ColumnProfile) -> bool:
-    return column.form is Form.DATE and not has_word(column, "handled")
+    return column.form is Form.DATE and not is_about(column.words, "handled")
 
 
 def _is_figure(column: ColumnProfile) -> bool:
@@ -183,7 +182,7 @@ def _composed_field(
 ) -> InferredField:
     template = f"{{{parts[0].name}}}"
     for before, part in pairwise(parts):
-        is_pair = has_word(before, "from") and has_word(part, "to")
+        is_pair = is_about(before.words, "from") and is_about(part.words, "to")
         template += f"{' – ' if is_pair else ', '}{{{part.name}}}"
     why = f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart" if base in parts and base else ""
     reason = f"composed, since {why or 'no column names a record'}; together {percent(_share(parts))} are distinct"
@@ -222,7 +221,7 @@ def _worth_as_alternatives(column: ColumnProfile) -> float:
 
 def _worth_as_body(column: ColumnProfile) -> float:
     """Return the amount of text of a column whose cells are longer than a few words; a name counts too."""
-    is_named = has_word(column, "body")
+    is_named = is_about(column.words, "body")
     is_text = column.form is Form.TEXT and not column.is_list and not is_code(column) and not is_unnamed(column)
     is_filled = column.filled_share >= LEAST_FILLED or column.mean_length >= LONG_TEXT
     if not is_text or not is_filled or column.mean_length < (20 if is_named else LONG_TEXT):
@@ -232,7 +231,7 @@ def _worth_as_body(column: ColumnProfile) -> float:
 
 def _worth_as_time(column: ColumnProfile) -> float:
     """Return how well a column tells when a thing happened: its event before its maker's birth, years before dates."""
-    named = 0.1 if has_word(column, "lifetimes") else 1.5 if has_word(column, "events") else 1.0
+    named = 0.1 if is_about(column.words, "lifetimes") else 1.5 if is_about(column.words, "events") else 1.0
     return column.filled_share * named * (2 if is_year(column) else 1 if _is_date(column) else 0)
 
 
@@ -253,7 +252,7 @@ def _worth_as_people(column: ColumnProfile) -> float:
 
 
 def _worth_as_place(column: ColumnProfile) -> float:
-    is_place = has_word(column, "locations") and not has_word(column, "coded_locations")
+    is_place = is_about(column.words, "locations") and not is_about(column.words, "coded_locations")
     return _worth_as_terms(column, "countries") if is_place else 0.0
 
 
@@ -261,22 +260,22 @@ def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
     is_term = column.form in (Form.TEXT, Form.LIST) and column.filled_share >= LEAST_FILLED and column.distinct > 1
     if not is_term or is_code(column) or is_link(column) or is_unnamed(column):
         return 0.0
-    return round(column.filled_share, 1) + (len(column.words) == 1) + 2 * has_word(column, surest)
+    return round(column.filled_share, 1) + (len(column.words) == 1) + 2 * is_about(column.words, surest)
 
 
 def _worth_as_picture(column: ColumnProfile) -> float:
-    size = 0.5 if has_word(column, "small_pictures") else 1.0
+    size = 0.5 if is_about(column.words, "small_pictures") else 1.0
     return column.filled_share * size * (column.form is Form.URL and _shows_pictures(column))
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
-    if column.form is not Form.URL or _shows_pictures(column) or has_word(column, "other_links"):
+    if column.form is not Form.URL or _shows_pictures(column) or is_about(column.words, "other_links"):
         return 0.0
-    return round(column.filled_share, 1) + has_word(column, "pages")
+    return round(column.filled_share, 1) + is_about(column.words, "pages")
 
 
 def _shows_pictures(column: ColumnProfile) -> bool:
-    return has_word(column, "pictures") or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
+    return is_about(column.words, "pictures") or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {

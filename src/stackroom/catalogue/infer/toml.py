@@ -52,19 +52,14 @@ def _summary(title: str, fields: Sequence[InferredField]) -> str:
 
 def field_in_toml(field: InferredField) -> str:
     """Return the table of a field, below its reason as a comment."""
-    lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
-    if field.role is not None:
-        lines.append(f'role = "{field.role}"')
+    lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]"]
     path = "" if field.template or field.marked or field.column == field.name else field.column
-    read = {"path": path, "template": field.template, "split": field.split, "unit": field.unit}
-    read["description"] = clean(field.description)
+    read = {"type": field.type, "role": field.role, "path": path, "template": field.template, "split": field.split}
+    read |= {"unit": field.unit, "description": clean(field.description), "date_order": field.date_order}
     lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
     if field.values:
         lines.append(f"values = [{', '.join(map(_text_in_toml, field.values))}]")
-    if field.brackets:
-        lines.append("brackets = true")
-    if field.date_order is not None:
-        lines.append(f'date_order = "{field.date_order}"')
+    lines += [f"{key} = true" for key in ("decimal_comma", "brackets") if getattr(field, key)]
     if field.searched:
         lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
     if field.filtered:

@@ -24,11 +24,6 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 DIGITS_JOINT = re.compile(r"(?<=[A-Za-z]{3})(?=\d)")
 
 
-def has_word(column: ColumnProfile, topic: str) -> bool:
-    """Tell whether a word of the column's name is about a topic."""
-    return is_about(column.words, topic)
-
-
 def is_code(column: ColumnProfile) -> bool:
     """Tell whether the column is named like ids or other codes."""
     return is_about(column.words[-1:], "codes")
@@ -43,7 +38,7 @@ def is_link(column: ColumnProfile) -> bool:
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
-    return in_form and has_word(column, "years")
+    return in_form and is_about(column.words, "years")
 
 
 def is_unnamed(column: ColumnProfile) -> bool:

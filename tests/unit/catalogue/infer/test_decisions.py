@@ -484,3 +484,31 @@ def test_fields_with_long_names_are_named_by_their_first_and_last_words() -> Non
         "please_say_following_instruments_when_you_hear_them_violin",
         "please_say_following_instruments_when_you_hear_them_bagpipes",
     ]
+
+
+COMUNI = [("Agliè", "2.644"), ("Airasca", "3.660"), ("Ala", "462"), ("Roma", "2.617.175"), ("Viù", "1.100")]
+
+
+def test_numbers_with_dots_between_thousands_are_whole() -> None:
+    rows = [{"comune": name, "popolazione": number} for name, number in COMUNI]
+    spec, inferred = infer(rows)
+    read = [record.fields["popolazione"] for row in rows for record in build_mapping(spec).records_of(row)]
+    assert read == [2644, 3660, 462, 2617175, 1100]
+    assert "popolazione: '2.644' is read as 2644; if it is 2.644: --type 'popolazione=float'" in inferred.notes
+
+
+def test_numbers_of_which_nothing_tells_what_a_dot_is_are_decimals_and_the_proposal_says_so() -> None:
+    rows = [{"name": f"stone {number}", "weight": f"{number + 1}.125"} for number in range(9)]
+    spec, inferred = infer(rows)
+    assert spec.fields["weight"].type is FieldType.FLOAT
+    assert "weight: '1.125' is read as 1.125; if it is 1125: --type 'weight=int'" in inferred.notes
+    spec, inferred = infer(rows, choices=Choices(types={"weight": FieldType.INT}))
+    (record,) = build_mapping(spec).records_of(rows[0])
+    assert record.fields["weight"] == 1125
+
+
+def test_a_column_with_a_comma_before_decimals_has_no_thousands_of_commas() -> None:
+    rows = [{"name": f"rod {number}", "length": text} for number, text in enumerate(["3,5", "12,345", "1.234,5"])]
+    spec, _inferred = infer(rows)
+    read = [record.fields["length"] for row in rows for record in build_mapping(spec).records_of(row)]
+    assert read == [3.5, 12.345, 1234.5]
