@@ -7,6 +7,7 @@ import click
 
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.embed.graph_choice import describe_cpu, load_choices
 from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
 from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
 from stackroom.errors import ModelError, UnavailableError
@@ -18,6 +19,7 @@ SENTENCES = (
     "the tax return of a small company",
 )
 """Two sentences of similar meaning, and one of another."""
+COLUMNS = ("model", "where", "dimension", "ready", "documents")
 LEAST_MARGIN = 0.3
 """Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
 
@@ -47,21 +49,19 @@ def pull_command(name: str, source: Path | None, force: bool) -> None:
 def list_models_command(as_json: bool) -> None:
     """List the local models and the configured endpoint."""
     settings = load_settings()
-    models = settings.models_folder
-    rows = [_local_row(model, model_folder(models, model)) for model in LOCAL_MODELS.values()]
-    if settings.embedding.kind != "local":
-        remote = settings.embedding
+    rows = [_local_row(model, model_folder(settings.models_folder, model)) for model in LOCAL_MODELS.values()]
+    if (remote := settings.embedding).kind != "local":
         ready = open_app(settings).embedder.check() is None
-        rows.append({"model": remote.model, "where": remote.url, "dimension": remote.dimension, "ready": ready})
+        rows.append((remote.model, remote.url, remote.dimension, ready, "by the server"))
     if as_json:
-        print_json(rows)
+        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
     else:
-        print_table(("model", "where", "dimension", "ready"), [tuple(row.values()) for row in rows])
+        print_table(COLUMNS, rows)
 
 
-def _local_row(model: LocalModel, folder: Path) -> dict[str, Any]:
-    is_ready = not check_model(folder, model)
-    return {"model": model.name, "where": "local", "dimension": model.id.dimension, "ready": is_ready}
+def _local_row(model: LocalModel, folder: Path) -> tuple[Any, ...]:
+    choice = load_choices(folder).get(describe_cpu()) or "8 bits (32 not tried yet)"
+    return model.name, "local", model.id.dimension, not check_model(folder, model), str(choice)
 
 
 @model_command.command("check")

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import cast
 from urllib.parse import urlsplit
 
-from stackroom.embed.models import LOCAL_MODELS, MINILM, LocalModel
+from stackroom.embed.models import LOCAL_MODELS, LocalModel
 from stackroom.embed.port import Embedder
 from stackroom.embed.weights import check_model
 from stackroom.errors import ExpectedError, ModelError, UnavailableError
@@ -75,10 +75,7 @@ class GuardedEmbedder(WatchedEmbedder):
         self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(self._embed_guarded)
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query, or fail at once while the breaker is open; those of the last are kept.
-
-        After a failure the server is asked even for a kept one, so that a success shows that it works again.
-        """
+        """Embed a query, or return a kept vector; after a failure the server is asked, to see that it works again."""
         return self._embed_recent(text) if self.problem is None else self._embed_guarded(text)
 
     def _embed_guarded(self, text: str) -> Vector:
@@ -124,7 +121,7 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder | None:
     """Return the embedder of a local model, ready or not; None for a model that is not known."""
-    return LocalEmbedder(models / name, LOCAL_MODELS[name], threads=settings.threads) if name in LOCAL_MODELS else None
+    return LocalEmbedder(models / name, LOCAL_MODELS[name], settings) if name in LOCAL_MODELS else None
 
 
 def is_on_this_machine(url: str) -> bool:
@@ -155,13 +152,10 @@ class UnusableEmbedder:
 
     def embed_query(self, _text: str) -> Vector:
         """Fail with the reason."""
-        self._refuse()
+        raise UnavailableError(self._problem)
 
     def embed_documents(self, _texts: Sequence[str]) -> Vector:
         """Fail with the reason."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
         raise UnavailableError(self._problem)
 
 
@@ -183,11 +177,11 @@ def missing_embedder(name: str) -> UnusableEmbedder:
 class LocalEmbedder:
     """Implements `Embedder` with a local model, loaded on first use."""
 
-    def __init__(self, folder: Path, local: LocalModel = MINILM, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path, local: LocalModel, settings: EmbeddingSettings) -> None:
         self.model = local.id
         self._folder = folder
         self._local = local
-        self._threads = threads
+        self._settings = settings
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
         self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(lambda text: self._inner().embed_query(text))
@@ -216,5 +210,5 @@ class LocalEmbedder:
     def _load(self) -> Embedder:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
-        encoder = importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local, threads=self._threads)
-        return cast(Embedder, encoder)
+        encoder, use = importlib.import_module(LOCAL_MODULE), self._settings
+        return cast(Embedder, encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device))

@@ -1,12 +1,15 @@
 """The local models of `models` through onnxruntime, without torch.
 
 A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` writes it.
-Loading takes a few dozen milliseconds.
+Loading takes a few dozen milliseconds. Queries are embedded in 8 bits on the CPU; many documents with the graph of
+`graph_choice`, or on another device.
 """
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from stackroom.background.threads import lower_priority, new_pool
-from stackroom.embed.models import LocalModel
+from stackroom.embed.graph_choice import choose_graph, float_graph
+from stackroom.embed.models import DIMENSION, LocalModel
 from stackroom.embed.weights import check_model
 from stackroom.errors import ModelError
 from stackroom.model.vectors import Vector
@@ -27,21 +31,28 @@ MAX_QUERY_TOKENS = 128
 
 BATCH_TOKENS = 256
 """Tokens of a batch of documents with its padding: longer batches leave the processor's caches and take more CPU."""
+DEVICE_BATCH_TOKENS = 16_384
+MANY_TEXTS = 64
+"""So many documents at once are worth choosing a graph for, which takes half a second."""
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+PROVIDERS = {"cuda": CUDA, "coreml": "CoreMLExecutionProvider"}
+INSTALLATION = "for cuda: pip uninstall onnxruntime, pip install onnxruntime-gpu; coreml is on macOS only"
+MEASURED_TOKENS, MEASUREMENTS = 128, 3
 
 
 class Encoder:
     """Implements `Embedder` in this process. Construction loads the model.
 
-    A graph computes on one thread. Documents are embedded on several threads, each with a batch of its own, which
-    takes less CPU than several threads within a batch.
+    A graph computes on one thread; each thread has a batch of its own, which takes less CPU than sharing one.
     """
 
-    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0, device: str = "auto") -> None:
         if problems := check_model(folder, model):
             raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
         self.model = model.id
+        self._local, self._folder, self._device = model, folder, device
         self._threads = threads or usable_cores()
-        self._pad_id = model.pad_id
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         # A published tokenizer file may pad and truncate every text to 128 tokens.
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -49,6 +60,7 @@ class Encoder:
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
         self._graph = _open_graph(folder / "graph.onnx")
+        self._documents: _DocumentsGraph | None = None
 
     def check(self) -> str | None:
         """Return None: a loaded model can be used."""
@@ -59,14 +71,15 @@ class Encoder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; these models need no prefix."""
-        row: Vector = self._run([self._tokenizer.encode(text).ids[:MAX_QUERY_TOKENS]])[0]
+        row: Vector = self._run(self._graph, [self._tokenizer.encode(text).ids[:MAX_QUERY_TOKENS]])[0]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row per text."""
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
-        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=BATCH_TOKENS)))
+        use = self._find_graph(len(texts))
+        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=use.batch_tokens)))
 
         def work() -> None:
             while waiting:
@@ -74,21 +87,62 @@ class Encoder:
                     batch = waiting.popleft()
                 except IndexError:
                     return  # another thread took the last one
-                rows[batch] = self._run([tokens[place] for place in batch])
+                rows[batch] = self._run(use.graph, [tokens[place] for place in batch])
 
-        _share(work, waiting, threads=self._threads)
+        _share(work, waiting, threads=use.threads)
         return rows
 
-    def _run(self, tokens: Sequence[Sequence[int]]) -> Vector:
+    def _find_graph(self, texts: int) -> "_DocumentsGraph":
+        """Return the graph for so many documents; that of queries for a few, unless a device is named."""
+        if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
+            self._documents = self._open_on_device() or self._open_chosen()
+        return self._documents or _DocumentsGraph(graph=self._graph, threads=self._threads)
+
+    def _open_on_device(self) -> "_DocumentsGraph | None":
+        provider = find_provider(self._device, onnxruntime.get_available_providers())
+        if provider is None:
+            return None
+        graph = _open_graph(float_graph(self._folder, self._local), provider)
+        if provider in graph.get_providers():
+            return _DocumentsGraph(graph=graph, threads=1, batch_tokens=DEVICE_BATCH_TOKENS)
+        if self._device == "auto":
+            return None
+        raise ModelError(f"onnxruntime cannot use the device '{self._device}'; are its driver and libraries installed?")
+
+    def _open_chosen(self) -> "_DocumentsGraph":
+        bits = choose_graph(self._folder, self._local, version=onnxruntime.__version__, measure_ms=_measure_ms)
+        graph = self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
+        return _DocumentsGraph(graph=graph, threads=self._threads)
+
+    def _run(self, graph: Any, tokens: Sequence[Sequence[int]]) -> Vector:
         length = max(map(len, tokens))
-        padded = np.full((len(tokens), length), self._pad_id)
+        padded = np.full((len(tokens), length), self._local.pad_id)
         mask = np.zeros((len(tokens), length), dtype=np.int64)
         for row, ids in enumerate(tokens):
             padded[row, : len(ids)] = ids
             mask[row, : len(ids)] = 1
         rows = self._words[padded].astype(np.float32) + self._positions[:length]
-        embedded: Vector = self._graph.run(None, {"rows": rows, "mask": mask})[0]
+        embedded: Vector = graph.run(None, {"rows": rows, "mask": mask})[0]
         return embedded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DocumentsGraph:
+    graph: Any
+    threads: int
+    batch_tokens: int = BATCH_TOKENS
+
+
+def find_provider(device: str, available: Sequence[str]) -> str | None:
+    """Return onnxruntime's provider of a device, None for the CPU; refuse a named device that it lacks."""
+    if device not in PROVIDERS:
+        return CUDA if device == "auto" and CUDA in available else None
+    if PROVIDERS[device] in available:
+        return PROVIDERS[device]
+    raise ModelError(
+        f"the setting embedding.device is '{device}', but the installed onnxruntime has no {PROVIDERS[device]} "
+        f"({INSTALLATION}); or set it to 'auto'"
+    )
 
 
 def usable_cores() -> int:
@@ -131,9 +185,21 @@ def _share(work: Callable[[], None], waiting: deque[Any], *, threads: int) -> No
         helper.result()
 
 
-def _open_graph(graph: Path) -> Any:
-    """Open a graph on the CPU."""
+def _measure_ms(path: Path) -> float:
+    """Return the CPU time that a graph takes for a text of middling length: the least of a few."""
+    graph = _open_graph(path)
+    rows = np.random.default_rng(1).normal(size=(1, MEASURED_TOKENS, DIMENSION)).astype(np.float32)
+    took_s = []
+    for _ in range(MEASUREMENTS):
+        began = time.thread_time()
+        graph.run(None, {"rows": rows, "mask": np.ones((1, MEASURED_TOKENS), np.int64)})
+        took_s.append(time.thread_time() - began)
+    return min(took_s) * 1000
+
+
+def _open_graph(graph: Path, provider: str | None = None) -> Any:
+    """Open a graph on a device, or on the CPU, which does what the device cannot."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(graph), options, providers=[*filter(None, [provider]), CPU])

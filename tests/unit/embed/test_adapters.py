@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.embed.adapters import RECENT_QUERIES, GuardedEmbedder, LocalEmbedder, build_embedder
+from stackroom.embed.models import MINILM
 from stackroom.errors import ModelError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import EmbeddingSettings
@@ -33,7 +34,7 @@ def test_a_remote_embedder_has_a_breaker_and_the_model_of_the_settings(tmp_path:
 
 def test_a_query_is_embedded_once_for_all_catalogues_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalEmbedder, "_load", lambda _self: WordEmbedder())
-    embedder = LocalEmbedder(tmp_path)
+    embedder = LocalEmbedder(tmp_path, MINILM, EmbeddingSettings())
     first = embedder.embed_query("dog")
     assert embedder.embed_query("dog") is first
     for number in range(RECENT_QUERIES):

@@ -1,6 +1,7 @@
 """The local model on this machine: batches by tokens, on several threads, in the order of the texts."""
 
 import os
+import shutil
 import sys
 import threading
 from collections import deque
@@ -12,12 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.embed.encoder import MAX_TOKENS, Encoder, _share, pack_batches
+from stackroom.embed import encoder
+from stackroom.embed.encoder import CPU, CUDA, MANY_TEXTS, MAX_TOKENS, Encoder, _share, find_provider, pack_batches
+from stackroom.embed.graph_choice import CHOICES_FILE, FLOAT_GRAPH, FLOAT_WEIGHTS, load_choices
 from stackroom.embed.models import MINILM
-from stackroom.embed.weights import model_folder
+from stackroom.embed.weights import check_model, model_folder
+from stackroom.errors import ModelError
 
 pytestmark = pytest.mark.row("N12")
 
+COREML = "CoreMLExecutionProvider"
 LENGTHS = st.lists(st.integers(1, MAX_TOKENS), max_size=60)
 
 
@@ -111,3 +116,48 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_the_nu
         rows = Encoder(folder, MINILM, threads=threads).embed_documents(texts)
         assert (rows * one_by_one).sum(axis=1).min() > 0.998
     assert alone.embed_documents([]).shape == (0, MINILM.id.dimension)
+
+
+@pytest.mark.parametrize(
+    ("device", "available", "provider"),
+    [
+        ("auto", [CPU], None),
+        ("auto", [CUDA, CPU], CUDA),
+        ("auto", [COREML, CPU], None),  # it lacks half of the operations: only where it is named
+        ("cpu", [CUDA, CPU], None),
+        ("cuda", [CUDA, CPU], CUDA),
+        ("coreml", [COREML, CPU], COREML),
+    ],
+)
+def test_a_device_is_used_where_onnxruntime_has_it(device: str, available: list[str], provider: str | None) -> None:
+    assert find_provider(device, available) == provider
+
+
+@pytest.mark.model
+def test_a_named_device_that_is_missing_is_refused_with_what_to_install_and_queries_go_on(models_folder: Path) -> None:
+    named = Encoder(model_folder(models_folder), MINILM, device="cuda")
+    with pytest.raises(ModelError, match=r"no CUDAExecutionProvider \(for cuda: .* pip install onnxruntime-gpu"):
+        named.embed_documents(["a text"])
+    assert named.embed_query("a text").shape == (MINILM.id.dimension,)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("ms_32", "bits"), [(1.0, 32), (100.0, 8)])
+def test_both_graphs_give_nearly_the_same_vectors_and_the_chosen_one_is_used_for_many_texts(
+    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ms_32: float, bits: int
+) -> None:
+    folder = tmp_path / MINILM.name
+    shutil.copytree(model_folder(models_folder), folder, ignore=shutil.ignore_patterns("graphs.json", "*-32.*"))
+    measured = {"graph.onnx": 10.0, FLOAT_GRAPH: ms_32}
+    monkeypatch.setattr(encoder, "_measure_ms", lambda path: measured[path.name])
+    texts = [f"story {number} of a dragon" for number in range(MANY_TEXTS)]
+    made = Encoder(folder, MINILM)
+    few = made.embed_documents(texts[:-1])
+    assert not (folder / CHOICES_FILE).exists()  # few texts are not worth measuring for
+    many = made.embed_documents(texts)
+    assert [choice.bits for choice in load_choices(folder).values()] == [bits]
+    assert (folder / FLOAT_WEIGHTS).exists() == (bits == 32)
+    cosines = (few * many[:-1]).sum(axis=1)
+    assert cosines.min() > 0.998
+    assert cosines.mean() > 0.999
+    assert check_model(folder) == []
