@@ -1,7 +1,10 @@
 """Home, search and explore in a real browser: one result set, whose address holds all of it."""
 
+import csv
+import io
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +208,35 @@ def test_a_page_that_the_server_no_longer_has_asks_to_be_loaded_again(visit: Sta
     page.unroute(gone)
     page.locator("main").get_by_role("button", name="Reload").click()
     expect(page.locator("main canvas").first).to_be_visible()
+
+
+def test_a_list_is_sorted_by_choice_and_taken_along_as_a_file(visit: Start) -> None:
+    one = visit()
+    page = one.open("/c/anime")
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(page.locator(".hits").get_by_text(re.compile("match$"))).to_have_count(0)
+    page.get_by_label("Sort").select_option("Year, latest first")
+    expect(page).to_have_url(re.compile(r"sort=-year"))
+    expect(page.locator(".hit-line").first).to_contain_text("2024")
+    page.get_by_text("Take along").click()
+    one.check_access()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text())))
+    assert download.value.suggested_filename == "anime.csv"
+    assert len(rows) == 305
+    assert [row["title"] for row in rows[:24]] == titles(page)
+    page.reload()
+    expect(page.get_by_label("Sort")).to_have_value("-year")
+
+
+def test_results_stay_while_the_server_is_away_and_come_anew_by_themselves(visit: Start) -> None:
+    page = visit(allowed=("ERR_FAILED",)).open("/c/anime")
+    expect(page.locator(".hit").first).to_be_visible()
+    page.route("**/v1/tools/search", lambda route: route.abort())
+    box(page).fill("robots")
+    expect(page.get_by_text("The server cannot be reached.")).to_be_visible()
+    expect(page.locator(".former .hit").first).to_be_visible()
+    page.unroute("**/v1/tools/search")
+    expect(page.get_by_text("The server cannot be reached.")).to_have_count(0)
+    expect(page.locator(".count")).to_contain_text("good match")

@@ -1,18 +1,18 @@
-"""How much is known of a record, 0–1: a prior in rankings, since records of which little is known rarely answer."""
+"""How much is known of a record, 0–1: a prior in rankings where the spec declares it, and the order of lists."""
 
 import math
 
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, KnownSpec
 from stackroom.model.record import Record, Value
+
+ANY = KnownSpec(weight=1, full=1)
 
 
 def known_of(spec: CatalogueSpec, record: Record) -> float:
-    """Return how much is known of a record by the fields that the spec names; 0 where it names none."""
-    known = total = 0.0
-    for name, one in spec.known.items():
-        known += one.weight * _share(record.fields.get(name), one.full)
-        total += one.weight
-    return known / total if total else 0.0
+    """Return how much is known of a record by the fields that the spec names, or else how complete the record is."""
+    fields = spec.known or {name: ANY for name, field in spec.fields.items() if field.is_of(record.kind)}
+    known = sum(one.weight * _share(record.fields.get(name), one.full) for name, one in fields.items())
+    return known / sum(one.weight for one in fields.values())
 
 
 def _share(value: Value, full: float) -> float:

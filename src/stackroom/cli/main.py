@@ -34,6 +34,7 @@ COMMANDS = {
     "recommend": ("stackroom.cli.ask", "Recommend records for titles that are liked, and wishes."),
     "similar": ("stackroom.cli.ask", "Show the records nearest in meaning to one."),
     "get": ("stackroom.cli.ask", "Show one record, by id or title."),
+    "export": ("stackroom.cli.export", "Write the records of a catalogue to a CSV, JSON, Parquet or XLSX file."),
     "browse": ("stackroom.cli.browse", "Show the values of a field, or count and sum records."),
     "serve": ("stackroom.cli.connect", "Serve catalogues to an assistant, over stdio."),
     "install": ("stackroom.cli.install", "Connect an assistant: write its configuration, or remove it."),

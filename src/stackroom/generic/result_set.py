@@ -5,7 +5,7 @@ scope, exactly. A search has its best, as deep as its pages reach, or a few wher
 more than a mood leave no record out that has the filters: they order them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -31,6 +31,7 @@ from stackroom.tools.merge import (
 from stackroom.tools.reading import ReadQuestion, counted, in_order, list_strengths
 from stackroom.tools.spec import verdict_of
 
+BATCH = 1_000
 DEEP = 400
 """How many hits of a search are looked at for the records with evidence beyond those that it lists."""
 
@@ -86,6 +87,11 @@ class RankedKeys:
             searched={self.view.name: self.searched} if self.searched else {},
             only_orders=self.only_orders,
         )
+
+    def iter_records(self) -> Iterator[RankedRecord]:
+        """Yield all records of the set, read in batches."""
+        for start in range(0, len(self.keys), BATCH):
+            yield from self.page(start, BATCH).page
 
     def _ranked(self, key: Key, record: Record) -> RankedRecord:
         if self.strengths is None:

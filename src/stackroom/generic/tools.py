@@ -31,6 +31,7 @@ from stackroom.generic.browse import (
     unread_catalogue,
 )
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
+from stackroom.generic.export import ExportedTable, table_of
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import map_operation
 from stackroom.generic.page_parts import describe_catalogue, draw_record, result_parts
@@ -46,6 +47,7 @@ from stackroom.generic.record import (
 from stackroom.generic.record_text import record_text
 from stackroom.generic.result_set import (
     ResultSet,
+    list_keys,
     list_page,
     named_keys,
     only_view,
@@ -131,10 +133,7 @@ class GenericTools:
         `label` returns the name of the argument that a condition came from.
         """
         chosen, notes = self._chosen(params)
-        views = ask_each(chosen, OpenCatalogue.view)
-        scoped = scope_each(views, _asked(params, principal, label))
-        readings = _readings(params, scoped)
-        scoped = replace(scoped, scopes={name: reading.scope for name, reading in readings.items()})
+        scoped, readings = _read(chosen, params, principal, label)
         found = self._find(params, scoped, readings, principal)
         understood, asked = None, params
         if len(readings) == 1:
@@ -160,6 +159,17 @@ class GenericTools:
             understood=understood,
             **result_parts(asked, scoped, found),
         )
+
+    def export(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> ExportedTable:
+        """Return all records that a search of one catalogue lists, in its order, as a table."""
+        chosen, _ = self._chosen(params)
+        scoped, readings = _read(chosen, params, principal, label)
+        view = only_view(scoped.views, "catalogue")
+        if not params.ids and (is_list(params.query) or readings[view.name].is_list):
+            return table_of(view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False)
+        every = params.model_copy(update={"limit": FURTHEST, "cursor": None})
+        found = self._find(every, scoped, readings, principal)
+        return table_of(view.spec, found.page, is_ranked=bool(found.searched))
 
     def _find(
         self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion], principal: Principal
@@ -527,6 +537,15 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Lab
 def list_request(principal: Principal) -> ScopeRequest:
     """Return the limits of a list without filters."""
     return _asked(SearchParams(query=EVERY), principal, argument_of)
+
+
+def _read(
+    chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal, label: Label
+) -> tuple[CatalogueScopes, Mapping[str, ReadQuestion]]:
+    """Return how each catalogue reads a call, and the scope in which it answers."""
+    scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal, label))
+    readings = _readings(params, scoped)
+    return replace(scoped, scopes={name: reading.scope for name, reading in readings.items()}), readings
 
 
 def _readings(params: SearchParams, scoped: CatalogueScopes) -> Mapping[str, ReadQuestion]:

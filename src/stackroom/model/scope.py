@@ -12,7 +12,7 @@ AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
 """A reserved field: the tokens of all searched text. Its values in conditions are tokens, as `text.analyser` gives."""
 KNOWN_FIELD = "_known"
-"""A reserved number column: how much is known of a record, 0–1, in catalogues that declare it."""
+"""A reserved number column: how much is known of a record, 0–1."""
 PUBLIC = "*"
 """The audience of a public record, which names none."""
 

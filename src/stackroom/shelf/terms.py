@@ -118,9 +118,8 @@ def term_fields(spec: CatalogueSpec) -> list[str]:
 
 
 def number_fields(spec: CatalogueSpec) -> list[str]:
-    """Return the number fields; how much is known of a record is one where the spec declares it."""
-    declared = [field.name for field in spec.column_fields if field.is_numeric]
-    return [*declared, *([KNOWN_FIELD] if spec.known else ())]
+    """Return the number fields, and last how much is known of a record."""
+    return [*(field.name for field in spec.column_fields if field.is_numeric), KNOWN_FIELD]
 
 
 def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:

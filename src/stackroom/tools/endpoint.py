@@ -3,7 +3,7 @@
 Routes, validation and the OpenAPI document of a server are derived from a table of such values.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -80,6 +80,15 @@ class EndpointRequest(Generic[QueryT, BodyT]):
         return self.identity.principal
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file that is made while it is sent, and the name that it is saved under."""
+
+    name: str
+    media_type: str
+    pieces: Iterator[bytes]
+
+
 @dataclass(frozen=True)
 class EndpointSpec:
     """An endpoint's interface to clients, and the function that answers."""
@@ -102,8 +111,8 @@ class EndpointSpec:
     """Whether the body is given as it is, bytes of any kind, and not as JSON."""
     max_body_bytes: int | None = None
     """A smaller limit than the server's."""
-    result: type[BaseModel] | type[MediaFile] | None = None
-    """The JSON answer, or a file, sent whole or by ranges; None: no JSON, and usually nothing (204)."""
+    result: type[BaseModel] | type[MediaFile] | type[Download] | None = None
+    """The JSON answer, or a file, sent whole or by ranges, or a download; None: no JSON, usually nothing (204)."""
     status: int = 200
     media_type: str = "application/json"
     result_refusals: tuple[int, ...] = ()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key
-from stackroom.model.scope import WORDS_FIELD, AllOf, Condition, Scope
+from stackroom.model.scope import KNOWN_FIELD, WORDS_FIELD, AllOf, Condition, Scope
 from stackroom.text.analyser import analyse_query
 from stackroom.text.cells.values import bounds_of
 from stackroom.text.instructions import quoted
@@ -19,11 +19,11 @@ EVERY = "*"
 
 
 def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
-    """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
+    """Return all records in scope: sorted, or the most popular first, then those of which most is known."""
     keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
     popularity = view.spec.field_with_role(FieldRole.POPULARITY)
-    if popularity is not None and keys:
-        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
+    for name in (KNOWN_FIELD, popularity.name if popularity else None):
+        keys = _by_number(keys, -view.reader.numbers(name, keys)) if name else keys
     return sort_keys(view, keys, sort) if sort else keys
 
 

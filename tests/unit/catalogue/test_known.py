@@ -46,3 +46,9 @@ def test_texts_count_by_length_and_lists_by_magnitude() -> None:
 def test_a_field_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(SpecError, match=r"'known\.plots': no field 'plots'"):
         compile_text(DECLARED.replace("plot = {", "plots = {"), origin="films")
+
+
+def test_without_named_fields_a_record_is_known_as_far_as_its_fields_have_values() -> None:
+    spec = compile_text(DECLARED.partition("[known]")[0], origin="films")
+    assert known_of(spec, film(plot="A plot.", sources=())) == pytest.approx(2 / 3)
+    assert known_of(spec, film(plot="A plot.", sources=("x",))) == 1.0

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.gate import CallContext, Gate
+from stackroom.generic.export_endpoint import EXPORT
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.accounts import account_endpoints
@@ -22,10 +24,10 @@ from stackroom.serve.http.guard import Authenticated, WithBody
 from stackroom.serve.http.health import health_endpoints
 from stackroom.serve.http.openapi import openapi_endpoint
 from stackroom.serve.http.page import page_endpoints
-from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply, with_error_replies
+from stackroom.serve.http.replies import CONTENT_HEADERS, NO_STORE, PRIVATE, model_reply, with_error_replies
 from stackroom.serve.http.rest import rest_endpoints
 from stackroom.serve.http.service import Service
-from stackroom.tools.endpoint import Endpoint, EndpointRequest, EndpointSpec
+from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
 from stackroom.tools.operation import OperationCall, operation_endpoints
 
@@ -55,6 +57,7 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
         *rest_endpoints(service),
         MEDIA_FILE,
+        EXPORT,
         *service.endpoints,
     ]
     return [*endpoints, openapi_endpoint(service, endpoints)]
@@ -117,6 +120,10 @@ class GateEndpoint:
             lambda gate: self._perform(gate, request, context),
             context if endpoint.is_audited else None,
         )
+        if isinstance(result, Download):
+            saved = f"attachment; filename*=utf-8''{quote(result.name)}"
+            headers = {**CONTENT_HEADERS, "Content-Disposition": saved}
+            return StreamingResponse(result.pieces, media_type=result.media_type, headers=headers)
         if endpoint.result is None:
             return Response(status_code=endpoint.status)
         return model_reply(result, status=endpoint.status, headers=NO_STORE if endpoint.is_secret else PRIVATE)
@@ -186,7 +193,7 @@ def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
         return response
 
     answering: ASGIApp = request_response(with_error_replies(handle))
-    if endpoint.method == "GET" and endpoint.result is not MediaFile:
+    if endpoint.method == "GET" and endpoint.result not in (MediaFile, Download):
         answering = GZipMiddleware(answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
     app = WithBody(
         answering,

@@ -1,5 +1,6 @@
 """A result set as the page asks for it: `search` and `browse` over REST, with the parts that it draws."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -218,3 +219,25 @@ def test_parts_for_pages_are_in_no_tool_list(plain_site: Any) -> None:
     assert "include" not in str(search)
     assert "tile" not in str(search)
     assert "map" not in {tool["name"] for tool in listed}
+
+
+def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_site: Any) -> None:
+    search = {"catalogue": "anime", "query": "*", "filters": {"type": ["MOVIE"]}, "sort": "-year"}
+    asked = {"format": "jsonl", "search": json.dumps(search)}
+    reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
+    assert reply.headers["content-disposition"] == "attachment; filename*=utf-8''anime.jsonl"
+    years = [json.loads(line)["year"] for line in reply.text.splitlines()]
+    assert len(years) > 40
+    assert years == sorted(years, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("search", "says"), [("[", "not valid JSON"), ("[]", "must be a JSON object"), ('{"qury": "x"}', "did you mean")]
+)
+def test_a_download_with_other_arguments_than_those_of_search_is_refused(
+    plain_site: Any, search: str, says: str
+) -> None:
+    asked = {"format": "csv", "search": search}
+    reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
+    assert reply.status_code == 400
+    assert says in reply.json()["error"]["message"]

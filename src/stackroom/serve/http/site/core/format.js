@@ -1,4 +1,5 @@
-// Values as people read them.
+// Values as people read them, in the reader's own English, or in any.
+export const LOCALE = navigator.languages.find((one) => one.startsWith("en")) ?? "en";
 
 export function inWords(name) {
   const words = String(name).replace(/[._-]+/gu, " ").replace(/([a-z])([A-Z])/gu, "$1 $2").toLowerCase().trim();
@@ -6,7 +7,7 @@ export function inWords(name) {
 }
 
 export function number(value) {
-  return typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 2}) : String(value);
+  return typeof value === "number" ? value.toLocaleString(LOCALE, {maximumFractionDigits: 2}) : String(value);
 }
 
 export function plural(count, one, many = `${one}s`) {
@@ -15,7 +16,7 @@ export function plural(count, one, many = `${one}s`) {
 
 export function ago(iso) {
   const seconds = (new Date(iso) - Date.now()) / 1000;
-  const format = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
+  const format = new Intl.RelativeTimeFormat(LOCALE, {numeric: "auto"});
   const units = [["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
   return format.format(Math.round(seconds / size), unit);

@@ -1,5 +1,5 @@
 // Sizes, times and days as people read them.
-import {number} from "./format.js";
+import {LOCALE, number} from "./format.js";
 
 export function bytes(count) {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
@@ -15,9 +15,9 @@ export function duration(seconds) {
 }
 
 export function moment(iso) {
-  return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+  return new Date(iso).toLocaleString(LOCALE, {dateStyle: "medium", timeStyle: "short"});
 }
 
 export function day(iso) {
-  return new Date(iso).toLocaleDateString(undefined, {dateStyle: "medium"});
+  return new Date(iso).toLocaleDateString(LOCALE, {dateStyle: "medium"});
 }

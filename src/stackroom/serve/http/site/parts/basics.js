@@ -1,4 +1,4 @@
-import {html} from "../core/html.js";
+import {html, useEffect, useState} from "../core/html.js";
 import {createStore, useStore} from "../core/store.js";
 
 const PATHS = {
@@ -29,6 +29,7 @@ const PATHS = {
   edit: "M4 20l1-4L16 5l3 3L8 19z",
   undo: "M8 5 4 9l4 4M4 9h9a6 6 0 0 1 0 12h-3",
   link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
+  download: "M12 4v12M7 11l5 5 5-5M4 20h16",
   upload: "M12 16V4M7 9l5-5 5 5M4 20h16",
   music: "M9 18V6l11-2v12M9 18a3 2.5 0 1 1-3-2.5 3 2.5 0 0 1 3 2.5M20 16a3 2.5 0 1 1-3-2.5 3 2.5 0 0 1 3 2.5",
 };
@@ -41,7 +42,7 @@ export function Notice({mood = "", children, role}) {
   return html`<div class=${`notice ${mood}`} role=${role ?? (mood === "bad" ? "alert" : "status")}>${children}</div>`;
 }
 
-const UPDATED = "This page was updated; reload it.";
+const UPDATED = "This page was updated; reload it.", AWAY = "The server cannot be reached.";
 const reloadPage = () => location.reload();
 
 // Whether a part of the page is no longer at the server, in the words of each browser.
@@ -49,19 +50,25 @@ function isUnloaded(error) {
   return /dynamically imported module|Importing a module/u.test(error?.message);
 }
 
+// A part that cannot be loaded was replaced, or the server is away; that is known by asking.
+const isAway = () => fetch("/health").then(() => false, () => true);
+
 // What nobody has handled is told, whichever button it came from.
-window.addEventListener("unhandledrejection", (event) => {
-  const error = event.reason, isOld = isUnloaded(error), isAbort = error?.name === "AbortError";
-  if (isOld || isAbort || error?.status !== undefined) event.preventDefault();
-  if (!isAbort) toast(isOld ? UPDATED : error?.message ?? String(error), {mood: "bad", undo: isOld && reloadPage, button: "Reload"});
+window.addEventListener("unhandledrejection", async (event) => {
+  const error = event.reason, isAbort = error?.name === "AbortError";
+  if (isUnloaded(error) || isAbort || error?.status !== undefined) event.preventDefault();
+  const isOld = isUnloaded(error) && !await isAway();
+  if (!isAbort) toast(isOld ? UPDATED : isUnloaded(error) ? AWAY : error?.message ?? String(error), {mood: "bad", undo: isOld && reloadPage, button: "Reload"});
 });
 
 // An error as the server told it, with what to do about it.
 export function Problem({error, retry}) {
-  const isOld = isUnloaded(error);
+  const isPart = isUnloaded(error), [message, setMessage] = useState(isPart ? AWAY : null);
+  useEffect(() => { if (isPart) isAway().then((is) => setMessage(is ? AWAY : UPDATED)); }, [error]);
+  const isOld = message === UPDATED;
   return html`<${Notice} mood="bad">
-    <p>${isOld ? UPDATED : error.message}</p>
-    ${(isOld || retry) && html`<button type="button" class="plain" onClick=${isOld ? reloadPage : retry}>${isOld ? "Reload" : "Try again"}</button>`}
+    <p>${message ?? error.message}</p>
+    ${(isPart || retry) && html`<button type="button" class="plain" onClick=${isPart ? reloadPage : retry}>${isOld ? "Reload" : "Try again"}</button>`}
   <//>`;
 }
 

@@ -9,10 +9,10 @@ export function Hit({hit, href, onOpen, isChosen = false, isNear = false, childr
   return html`<article class=${`hit ${isChosen ? "chosen" : ""} ${isNear ? "faint" : ""}`}>
     ${hit.image && html`<img class="hit-image" src=${hit.image} alt="" loading="lazy" decoding="async" />`}
     <div class="hit-body">
-      <h3 class="hit-title"><${Title} hit=${hit} href=${href} onOpen=${onOpen} /></h3>
+      <h3 class="hit-title" dir="auto"><${Title} hit=${hit} href=${href} onOpen=${onOpen} /></h3>
       <p class="hit-line">${[hit.subtitle, LABELS[hit.relevance] && html`<span class=${`sure ${hit.relevance === "RELEVANT" ? "weak" : "strong"}`}>${LABELS[hit.relevance]}</span>`]
         .filter(Boolean).map((one, place) => html`${place > 0 && " · "}${one}`)}</p>
-      ${hit.text && html`<p class="hit-text">${shortened(hit.text, 260)}</p>`}
+      ${hit.text && html`<p class="hit-text" dir="auto">${shortened(hit.text, 260)}</p>`}
       <${FieldChips} fields=${hit.fields} />
     </div>
     ${children && html`<div class="hit-actions">${children}</div>`}

@@ -48,17 +48,19 @@ export default function Explore({address, session}) {
       <div class="tools">
         <p class="count" role="status">${error ? "" : countOf(answer, text)}</p>
         <button type="button" class="plain small for-phone" aria-expanded=${hasFacets} onClick=${() => setFacets(!hasFacets)}>Filters</button>
-        ${tools && html`<${tools.Views} view=${view} catalogue=${catalogue} />`}
+        ${tools && view !== "map" && html`<${tools.SortBy} catalogue=${catalogue} sort=${asked.sort} isSearched=${isSearched} />`}
+        ${tools && html`<${tools.Take} asked=${asked} /><${tools.Views} view=${view} catalogue=${catalogue} />`}
       </div>
       ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood.phrases} catalogue=${catalogue} />`}
-      ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
+      ${error && html`<${Problem} error=${error} retry=${found.retry} />`}
+      ${answer && (!error || error.status === 0) && html`<div class=${`shown ${error ? "former" : ""}`}>
         ${verdict && html`<${Empty} title=${verdict} />`}
         <${LeftOut} count=${answer.left_out.adult} />
         ${view === "list" && list}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
         ${!hits.length && !isSearched && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
         ${answer.notes.filter((note) => note !== verdict).map((note) => html`<p class="quiet">${note}</p>`)}
-        ${tools && session.tool("search") && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}`}
+        ${tools && session.tool("search") && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}</div>`}
     </section>
   </div>`;
 }

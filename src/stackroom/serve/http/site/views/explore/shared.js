@@ -6,7 +6,7 @@ import {callTool} from "../../core/server.js";
 import {Icon} from "../../parts/basics.js";
 import {HitList, tileOf} from "../../parts/hit.js";
 
-const TYPED_MS = 120, FAST_MS = 250;
+const TYPED_MS = 120, FAST_MS = 250, AGAIN_MS = 2000;
 
 // It tells what was typed at once, and while keys follow each other fast, after a moment. The text is the element's own: nothing that is
 // drawn late can take a letter back.
@@ -70,6 +70,7 @@ export function useAnswer(tool, given, wait = 0) {
         // Who types fast for long waits for the limit of calls, and need not do anything.
         if (error.status === 429) timer = setTimeout(load, 1000 * Math.max(1, error.waitS));
         else setState((before) => ({...before, asked, error}));
+        if (error.status === 0) timer = setTimeout(load, AGAIN_MS);
       },
     );
     if (wait) timer = setTimeout(load, wait);
@@ -119,7 +120,8 @@ export function useModule(load) {
 export function Hits({hits, query, loadMore, open, actions}) {
   const last = query ? hits.findLastIndex((hit) => hit.relevance !== null) : hits.length - 1;
   const near = hits.slice(last + 1), more = loadMore && html`<${More} load=${loadMore} />`;
-  const list = (some, label, isNear) => html`<${HitList} hits=${some} label=${label} chosen=${open} isNear=${isNear}
+  // Without words there is nothing to match.
+  const list = (some, label, isNear) => html`<${HitList} hits=${query ? some : some.map((hit) => ({...hit, relevance: null}))} label=${label} chosen=${open} isNear=${isNear}
     hrefOf=${(hit) => changed({open: hit.key})} actions=${actions} />`;
   return html`
     ${last >= 0 && list(hits.slice(0, last + 1), "Results")}

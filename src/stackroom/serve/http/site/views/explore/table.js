@@ -14,7 +14,7 @@ export default function Table({catalogue, answer, asked, hits, loadMore}) {
     <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${asked.sort} />`)}</tr></thead>
     <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${isSearched && hit.relevance === null ? "faint" : ""}>
       ${columns.map(({field, role, type}) => (role === "title"
-        ? html`<th scope="row"><a href=${changed({open: hit.key})} data-key=${hit.key}>${hit.title}</a></th>`
+        ? html`<th scope="row" dir="auto"><a href=${changed({open: hit.key})} data-key=${hit.key}>${hit.title}</a></th>`
         : html`<td class=${NUMBERS.includes(type) ? "number" : type.endsWith("[]") ? "long" : ""}>${hit.cells[field] ?? ""}</td>`))}
     </tr>`)}</tbody></table>
   </div>

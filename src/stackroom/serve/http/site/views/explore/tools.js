@@ -2,9 +2,11 @@
 import {html, useEffect, useLayoutEffect, useRef, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {number} from "../../core/format.js";
+import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 import {useAnswer} from "./shared.js";
 export {Call} from "../../parts/code.js";
+export {SortBy, Take} from "./take.js";
 
 const LIMITS = /^[fxr]\./u;
 const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
@@ -72,6 +74,7 @@ export function Actions({hit, canLike}) {
 
 // Values with counts to choose from, and the distribution of numbers with two handles.
 export function Facets({facets, asked, params, isCurrent}) {
+  if (!useStyle("views/explore/explore.css")) return null;
   if (!facets.length) return html`<p class="quiet">Nothing to filter by.</p>`;
   return facets.map((facet) => html`<fieldset key=${facet.field} class="facet">
     <legend>${facet.label}</legend>

@@ -2,7 +2,7 @@
 import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
 import {listCatalogues} from "../../core/catalogue.js";
-import {number} from "../../core/format.js";
+import {LOCALE, number} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
 import {Call, CopyButton} from "../../parts/code.js";
 import {DataTable} from "../../parts/result.js";
@@ -65,7 +65,7 @@ function Chain() {
 
 const SAID = ["at", "level", "logger", "message", "problem"];
 const LOG_COLUMNS = {
-  When: (line) => html`<span class="tight">${new Date(line.at).toLocaleTimeString()}</span>`,
+  When: (line) => html`<span class="tight">${new Date(line.at).toLocaleTimeString(LOCALE)}</span>`,
   Level: (line) => html`<${State} good=${line.level === "INFO"} bad=${line.level === "ERROR"}>${line.level.toLowerCase()}<//>`,
   Line: (line) => html`<span class="wrapped">${[line.message, line.problem, ...Object.keys(line).filter((name) => !SAID.includes(name)).map((name) => `${name}=${JSON.stringify(line[name])}`)].filter(Boolean).join(" ")}</span>`,
 };

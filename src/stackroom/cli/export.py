@@ -1,0 +1,85 @@
+"""`export`: write the records of a catalogue to a file."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from stackroom.cli.ask import FREE_OPTIONS, search_params
+from stackroom.cli.filters import option_of, split_arguments
+from stackroom.cli.opening import open_app
+from stackroom.errors import InputError
+from stackroom.generic.export import ExportFormat, write
+from stackroom.generic.tools import GenericTools
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.listing import EVERY
+
+STANDARD_OUTPUT = "-"
+
+
+@click.command("export", context_settings=FREE_OPTIONS)
+@click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="FILE",
+    help="A file ending in .csv, .json, .jsonl, .parquet or .xlsx; - for standard output.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([form.value for form in ExportFormat]),
+    help="The kind of file, if its name does not say.",
+)
+@click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
+@click.option("--adult", is_flag=True, help="Write adult records too.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def export_command(
+    arguments: tuple[str, ...], target: str, form: str | None, sort: str, adult: bool, force: bool
+) -> None:
+    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`.
+
+    Filters are options named after fields, as for `search`: --year 2015..2020, --tags space,drama, --not-tags horror.
+    In CSV and XLSX the texts of a list are separated by |.
+    """
+    stated, options = split_arguments(arguments)
+    if not 1 <= len(stated) <= 2:
+        raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
+    chosen = _format_of(target, form)
+    catalogue = open_app().open_catalogue(stated[0])
+    params = search_params(
+        stated[1] if len(stated) == 2 else EVERY, options, [catalogue.spec], limit=10, with_adult=adult
+    )
+    table = GenericTools([catalogue]).export(LOCAL_USER, params.model_copy(update={"sort": sort}), label=option_of)
+    if target == STANDARD_OUTPUT:
+        sys.stdout.buffer.writelines(write(table, chosen))
+        return
+    _write_file(Path(target), write(table, chosen), force=force)
+    click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
+
+
+def _format_of(target: str, form: str | None) -> ExportFormat:
+    ending = form or Path(target).suffix.removeprefix(".").lower()
+    try:
+        return ExportFormat(ending)
+    except ValueError as error:
+        known = ", ".join(f".{known}" for known in ExportFormat)
+        raise InputError(f"'--to': the name must end in one of {known}; or name the kind by --format") from error
+
+
+def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:
+    """Write a file whole, or not at all."""
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; --force replaces it")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.writelines(pieces)
+        beside.replace(path)  # the commit point
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""Result sets as files: every record of a list or a search, in its order, as CSV, JSON, JSON Lines, Parquet or XLSX.
+
+Texts are written while records are read. The writers of Parquet and XLSX are loaded when one is asked for.
+"""
+
+import csv
+import importlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.generic.record import RankedRecord
+
+BATCH_ROWS = 1_000
+LIST_MARK = "|"
+"""Separates the texts of a list in a cell."""
+
+Row = Sequence[Any]
+
+
+class ExportFormat(StrEnum):
+    """A kind of file, called by its ending."""
+
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    XLSX = "xlsx"
+
+
+MEDIA_TYPES = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.JSON: "application/json",
+    ExportFormat.JSONL: "application/x-ndjson",
+    ExportFormat.PARQUET: "application/vnd.apache.parquet",
+    ExportFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+class Column(NamedTuple):
+    """A column of an exported table."""
+
+    name: str
+    type: FieldType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedTable:
+    """A result set as rows; the values of a row are in the order of the columns, None where a record has none."""
+
+    columns: Sequence[Column]
+    rows: Iterator[Row]
+
+
+def table_of(spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool) -> ExportedTable:
+    """Return records as a table: the id, the kind where there are several, the fields, and the score of a search."""
+    kinds = [Column("kind", FieldType.ENUM)] if len(spec.kinds) > 1 else []
+    scores = [Column("score", FieldType.FLOAT), Column("relevance", FieldType.ENUM)] if is_ranked else []
+    fields = [Column(field.name, field.type) for field in spec.fields.values() if field.shown and field.name != "id"]
+    columns = [Column("id", FieldType.TEXT), *kinds, *fields, *scores]
+
+    def row_of(ranked: RankedRecord) -> Row:
+        values = plain_record(ranked.record, spec)
+        values |= {"score": ranked.score, "relevance": ranked.label} if is_ranked else {}
+        return [_plain(values.get(column.name), spec.fields.get(column.name)) for column in columns]
+
+    return ExportedTable(columns=columns, rows=map(row_of, records))
+
+
+def _plain(value: Any, field: FieldSpec | None) -> Any:
+    """Return a value as a number, a text, or a list of texts; JSON as it is."""
+    is_tags = field is not None and field.type is FieldType.TAGS and value is not None
+    return [tag["value"] for tag in value] if is_tags else value
+
+
+def write(table: ExportedTable, form: ExportFormat) -> Iterator[bytes]:
+    """Yield the file of a table, piece by piece."""
+    if form in TEXT_WRITERS:
+        return TEXT_WRITERS[form](table)
+    pieces: Iterator[bytes] = getattr(importlib.import_module(FILES), FILE_WRITERS[form])(table)
+    return pieces
+
+
+def _write_csv(table: ExportedTable) -> Iterator[bytes]:
+    yield from _csv_lines([[column.name for column in table.columns]])
+    for rows in iter_batches(table.rows):
+        yield from _csv_lines([[cell_of(value) for value in row] for row in rows])
+
+
+def _csv_lines(rows: Iterable[Row]) -> Iterator[bytes]:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    yield text.getvalue().encode("utf-8", "replace")
+
+
+def _write_jsonl(table: ExportedTable) -> Iterator[bytes]:
+    for rows in iter_batches(table.rows):
+        yield b"".join([orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in _objects(table, rows)])
+
+
+def _write_json(table: ExportedTable) -> Iterator[bytes]:
+    between = b"[\n"
+    for rows in iter_batches(table.rows):
+        yield between + b",\n".join(map(orjson.dumps, _objects(table, rows)))
+        between = b",\n"
+    yield b"\n]\n" if between == b",\n" else b"[]\n"
+
+
+def _objects(table: ExportedTable, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    names = [column.name for column in table.columns]
+    for row in rows:
+        yield {name: value for name, value in zip(names, row, strict=True) if value is not None}
+
+
+def cell_of(value: Any) -> Any:
+    """Return a value as one cell: lists of texts joined, whatever else is nested as JSON."""
+    if isinstance(value, list) and all(isinstance(one, str) and LIST_MARK not in one for one in value):
+        return LIST_MARK.join(value)
+    return orjson.dumps(value).decode() if isinstance(value, list | dict) else value
+
+
+def iter_batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Yield rows in batches."""
+    while batch := list(islice(rows, BATCH_ROWS)):
+        yield batch
+
+
+TEXT_WRITERS: Mapping[ExportFormat, Callable[[ExportedTable], Iterator[bytes]]] = {
+    ExportFormat.CSV: _write_csv,
+    ExportFormat.JSON: _write_json,
+    ExportFormat.JSONL: _write_jsonl,
+}
+FILES = "stackroom.generic.export_files"
+FILE_WRITERS = {ExportFormat.PARQUET: "write_parquet_file", ExportFormat.XLSX: "write_workbook"}

@@ -1,0 +1,47 @@
+// Above the hits: the order of a result set, and the whole of it to take along.
+import {html, useRef} from "../../core/html.js";
+import {change, link} from "../../core/address.js";
+import {useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
+import {CopyButton} from "../../parts/code.js";
+
+const NUMBERS = ["int", "float"];
+const FILES = [["csv", "CSV"], ["xlsx", "Excel"], ["json", "JSON"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
+
+// The usual order is that of the best match, or without words of what is best known.
+export function SortBy({catalogue, sort, isSearched}) {
+  const choices = catalogue.fields.filter(({sortable}) => sortable).flatMap(directionsOf);
+  const isStyled = useStyle("views/explore/explore.css"), isStated = choices.some(([value]) => value === sort);
+  return isStyled && html`<label class="sort inline">Sort
+    <select value=${isStated ? sort : ""} onChange=${({target}) => change({sort: target.value || null, open: null})}>
+      <option value="">${isSearched ? "Best match" : "Best known"}</option>
+      ${choices.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
+    </select></label>`;
+}
+
+function directionsOf({field, label, type, role}) {
+  if (type === "date" || role === "time") return [[`-${field}`, `${label}, latest first`], [field, `${label}, earliest first`]];
+  if (NUMBERS.includes(type)) return [[`-${field}`, `${label}, highest first`], [field, `${label}, lowest first`]];
+  return [[field, `${label}, A to Z`], [`-${field}`, `${label}, Z to A`]];
+}
+
+// All records of the result set as a file, in its order, and its address.
+export function Take({asked}) {
+  const isStyled = useStyle("views/explore/explore.css"), menu = useRef(), close = () => { menu.current.open = false; };
+  const press = (event) => {
+    if (event.key !== "Escape" || !menu.current.open) return;
+    event.stopPropagation();
+    close();
+    menu.current.querySelector("summary").focus();
+  };
+  return isStyled && html`<details ref=${menu} class="take" onKeyDown=${press}
+    onFocusOut=${({relatedTarget}) => relatedTarget && !menu.current.contains(relatedTarget) && close()}>
+    <summary class="button plain small"><${Icon} name="download" /><span>Take along</span></summary>
+    <div class="popover">
+      <p class="quiet">All records listed here, as</p>
+      <ul class="plain-list">${FILES.map(([form, label]) => html`<li key=${form}>
+        <a href=${link("/v1/export", {format: form, search: JSON.stringify(asked)})} download onClick=${close}>${label}</a></li>`)}</ul>
+      <${CopyButton} text=${location.href} what="the address of this page" label="Copy link" />
+    </div>
+  </details>`;
+}
