@@ -9,6 +9,7 @@ from functools import partial
 from typing import TextIO
 
 from stackroom.background.threads import hearing_ctrl_c
+from stackroom.ingest.embedding import Pace
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line, terminal_stream
@@ -46,14 +47,14 @@ class ProgressLine:
     _began_at: float = 0.0
     _shown_at: float = 0.0
 
-    def show(self, step: str, done: int, total: int | None = None) -> None:
+    def show(self, step: str, done: int, total: int | None = None, pace: Pace | None = None) -> None:
         """Show how far a step is, such as `rows read`, unless that was shown a moment ago."""
         now = self.monotonic()
         if step != self._step:
             self._step, self._began_at, self._shown_at = step, now, now
         if now - self._shown_at >= (REWRITTEN_S if self._is_terminal() else LINE_S):
             self._shown_at = now
-            self._write(f"{self.label}: {describe_step(step, done, total, now - self._began_at)}", stays=False)
+            self._write(f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}", stays=False)
 
     def counter(self, step: str, total: int) -> Callable[[int], None]:
         """Return a function that shows a step by how much was done since its last call."""
@@ -97,13 +98,13 @@ class ProgressLine:
         return self._stream.isatty()
 
 
-def describe_step(step: str, done: int, total: int | None, elapsed_s: float) -> str:
-    """Return the progress of a step in words, with the rate and the time that is left."""
+def describe_step(step: str, done: int, total: int | None, elapsed_s: float, pace: Pace | None = None) -> str:
+    """Return the progress of a step in words, with the rate and the time that is left: of its pace, or else so far."""
     counted = f"{done:,} {step}" if total is None else f"{done:,} of {total:,} {step}"
-    rate = done / elapsed_s if elapsed_s > 0 else 0.0
+    rate = pace[0] if pace else done / elapsed_s if elapsed_s > 0 else 0.0
     if not rate:
         return counted
-    left = f", about {_duration((total - done) / rate)} left" if total else ""
+    left = f", about {_duration(pace[1] if pace else (total - done) / rate)} left" if total else ""
     return f"{counted}, {rate:,.0f}/s{left}" if rate >= 1 else f"{counted}, {rate:.2f}/s{left}"
 
 
@@ -136,9 +137,7 @@ def build_progress(
         def report(done: IngestReport) -> None:
             if done.to_embed and done.rows and waiting:
                 line.say(waiting.pop())
-            if done.to_embed:
-                line.show(TEXTS, done.embedded, done.to_embed)
-            else:
-                line.show(ROWS, done.rows, total)
+            embedding = (TEXTS, done.embedded, done.to_embed, done.pace)
+            line.show(*(embedding if done.to_embed else (ROWS, done.rows, total, None)))
 
         yield report

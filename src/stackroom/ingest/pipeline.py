@@ -18,7 +18,7 @@ from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.ingest.column_check import ColumnCheck
 from stackroom.ingest.edits.hand_edits import HandEdits
-from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
+from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
 from stackroom.ingest.mapping import (
@@ -76,6 +76,7 @@ class IngestReport:
     embedded: int = 0
     to_embed: int = 0
     """Texts that had no vector when embedding began; 0 until then."""
+    pace: Pace | None = None
     edited: int = 0
     """Records that keep edits made by hand, wholly or in part."""
     unplaced: int = 0
@@ -175,8 +176,8 @@ def embed_records(
 ) -> None:
     """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
-    def note(texts: int) -> None:
-        report.embedded = texts
+    def note(texts: int, pace: Pace | None) -> None:
+        report.embedded, report.pace = texts, pace
         report.to_embed = max(report.to_embed, texts)
         progress(report)
 
