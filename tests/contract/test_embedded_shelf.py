@@ -447,8 +447,9 @@ def many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
-def write_in_two_parts(stock: Any, *, between: Callable[[], object] = lambda: None) -> None:
-    records = [stock.embedded(stock.record(f"r{n}", body="a robot story", number=2000 + n)) for n in range(8)]
+def write_in_two_parts(stock: Any, *, between: Callable[[], object] = lambda: None, has_vectors: bool = True) -> None:
+    written = [stock.record(f"r{n}", body="a robot story", number=2000 + n) for n in range(8)]
+    records = [stock.embedded(record) if has_vectors else Put(record=record) for record in written]
     with stock.shelf.exclusive():
         stock.shelf.apply(records[:4])
         between()
@@ -457,17 +458,30 @@ def write_in_two_parts(stock: Any, *, between: Callable[[], object] = lambda: No
 
 
 @pytest.mark.row("N12")
+@pytest.mark.parametrize("has_vectors", [True, False])
 @pytest.mark.usefixtures("many_at_once")
 def test_an_index_built_while_records_are_written_is_the_one_that_is_built_afterwards(
-    embedded_stock: Any, caplog: pytest.LogCaptureFixture
+    embedded_stock: Any, caplog: pytest.LogCaptureFixture, has_vectors: bool
 ) -> None:
     stock = embedded_stock
-    write_in_two_parts(stock)
+    write_in_two_parts(stock, has_vectors=has_vectors)
     assert caplog.text == "", "it was built by the process"
     before = stock.answers(stock.shelf.reader())
     assert list(stock.shelf.check()) == []
     stock.shelf.rebuild()
     assert stock.answers(stock.shelf.reader()) == before
+
+
+@pytest.mark.row("N12")
+@pytest.mark.usefixtures("many_at_once")
+def test_records_of_an_interrupted_build_are_indexed_with_those_that_follow(embedded_stock: Any) -> None:
+    stock = embedded_stock
+    stock.shelf.apply([Put(record=stock.record("first", body="a lighthouse"))])
+    index_process.prepare_indexing()
+    write_in_two_parts(stock, has_vectors=False)
+    assert stock.lexical("lighthouse") == ["first"]
+    assert len(stock.lexical("robot")) == 8
+    assert list(stock.shelf.check()) == []
 
 
 @pytest.mark.row("N12")

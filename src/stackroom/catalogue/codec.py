@@ -14,7 +14,9 @@ from stackroom.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
 
 def encode_record(record: Record) -> bytes:
     """Return the record as JSON; the same record always gives the same bytes."""
-    document: dict[str, Any] = {"fields": {name: value for name, value in record.fields.items() if value is not None}}
+    document: dict[str, Any] = {"fields": dict(record.fields)}
+    if None in record.fields.values():
+        document["fields"] = {name: value for name, value in record.fields.items() if value is not None}
     if record.kind != DEFAULT_KIND:
         document["kind"] = record.kind
     if record.audiences:

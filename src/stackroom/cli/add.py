@@ -18,7 +18,6 @@ from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
-from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
@@ -31,6 +30,7 @@ from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage
+from stackroom.shelf.embedded.index_process import prepare_indexing
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import ReadOptions, stem_of
@@ -40,6 +40,8 @@ from stackroom.text.safe import safe_line
 
 LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 80
+LARGE_BYTES = 2_000_000
+"""The size of a file from which the process that indexes its records is started while its spec is inferred."""
 FIELD_HEADINGS = ("field", "type", "for", "because")
 
 
@@ -48,7 +50,7 @@ def print_proposal(proposal: Proposal) -> None:
     inferred = proposal.inferred
     for line in _naming(inferred):
         click.echo(line)
-    print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
+    print_table(FIELD_HEADINGS, [(one.name, one.type, one.uses, one.reason) for one in inferred.fields])
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     _print_records(proposal)
@@ -63,10 +65,6 @@ def _naming(inferred: Inferred) -> list[str]:
     if inferred.group:
         id_line = f"'{inferred.group}': all rows with the same value are one record"
     return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
-
-
-def _field_row(field: InferredField) -> tuple[str, str, str, str]:
-    return field.name, field.type, field.uses, field.reason
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -258,7 +256,7 @@ def _settle(workshop: Workshop, order: _Order, choices: Choices, *, show: bool, 
         return order.recipe
     own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
     if own is None:
-        return _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
+        return _proposed_recipe(order, choices, show=show, ask=ask)
     return _adapted_recipe(workshop, order, own, show=show, ask=ask)
 
 
@@ -341,14 +339,16 @@ def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> R
     return package_recipe(package) if package else None
 
 
-def _proposed_recipe(source: RowSource, name: str, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+def _proposed_recipe(order: _Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(
             "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
             "or see it first: stackroom spec infer"
         )
-    proposal = profile_table(source).propose(name=name, choices=choices)
+    if (path := find_path(order.location)) and path.is_file() and path.stat().st_size >= LARGE_BYTES:
+        prepare_indexing()
+    proposal = profile_table(order.source).propose(name=order.name, choices=choices)
     if show:
         print_proposal(proposal)
     is_agreed = not ask or click.confirm("Build it?", default=True)

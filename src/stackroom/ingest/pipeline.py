@@ -34,14 +34,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
-from stackroom.sources.port import (
-    Reading,
-    RowSource,
-    SourceRow,
-    SourceVector,
-    describe_notes,
-    describe_unread,
-)
+from stackroom.sources.port import Reading, RowSource, SourceRow, SourceVector, describe_notes, describe_unread
 
 BATCH_RECORDS = 256
 WHOLE_BATCH_RECORDS = 1_024

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from stackroom.catalogue.known import known_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
 from stackroom.errors import InputError
-from stackroom.model.record import Record, Tag
+from stackroom.model.record import Record, Tag, Value
 from stackroom.model.scope import (
     AUDIENCE_FIELD,
     KIND_FIELD,
@@ -32,7 +33,7 @@ Entry = tuple[str, str, str]
 """A value of a term column: its folded term, its category, and the value as written."""
 
 
-TERMS_KEPT = 10_000
+VALUES_KEPT = 10_000
 
 
 def term_of(value: str) -> str:
@@ -50,33 +51,30 @@ def entries_of(record: Record, field: str) -> list[Entry]:
     if field == AUDIENCE_FIELD:
         return [(audience, "", audience) for audience in (record.audiences or (PUBLIC,))]
     value = record.kind if field == KIND_FIELD else record.fields.get(field)
-    if value is None:
-        return []
+    try:
+        return _entries(value)
+    except TypeError:  # a value that was written under another spec, and cannot be kept
+        return _entries.__wrapped__(value)
+
+
+_term = lru_cache(maxsize=VALUES_KEPT)(term_of)
+
+
+@lru_cache(maxsize=VALUES_KEPT, typed=True)
+def _entries(value: Value) -> list[Entry]:
+    """Return the distinct entries of a value; they are kept, since the values of a column repeat."""
     if isinstance(value, str):
-        return [(term, "", value)] if (term := _TERMS[value]) else []
+        return [(term, "", value)] if (term := _term(value)) else []
     if isinstance(value, tuple) and value and isinstance(value[0], Tag):
-        found = [(term, category, text) for category, text in value if (term := _TERMS[text])]
+        found = [(term, category, text) for category, text in value if (term := _term(text))]
     else:
-        found = [(term, "", text) for text in texts_of(value) if (term := _TERMS[text])]
+        found = [(term, "", text) for text in texts_of(value) if (term := _term(text))]
     return list(dict.fromkeys(found)) if len(found) > 1 else found
-
-
-class _Terms(dict[str, str]):
-    """The terms of values seen so far, since the values of a column repeat; none is added when it is full."""
-
-    def __missing__(self, value: str) -> str:
-        term = term_of(value)
-        if len(self) < TERMS_KEPT:
-            self[value] = term
-        return term
-
-
-_TERMS = _Terms()
 
 
 def number_of(record: Record, field: FieldSpec) -> float:
     """Return a numeric field's value, dates as day numbers; NaN for a missing value, or one that is not a number."""
-    value = record.get(field.name)
+    value = record.fields.get(field.name)
     if value is None:
         return math.nan
     try:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import unique_names
-from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed, without_compression
-from stackroom.sources.file_rows import FileRows, ReadingNotes
+from stackroom.sources.compressed import LONGEST_LINE, open_decompressed, without_compression
+from stackroom.sources.file_rows import FileRows
 from stackroom.sources.grid_layout import (
     NUMBER,
     Footnotes,
@@ -79,8 +79,6 @@ ROW_LINES = 100_000
 """A row that spans more lines has an unclosed quote."""
 REREAD_LINES = 5_000_000
 """How many lines may be reread because of unbalanced quotes before the file is refused."""
-COUNTED_PACKED_BYTES = 64 << 20
-"""A compressed file larger than this is not decompressed only to count its rows."""
 MANY_UNNAMED = 0.3
 """The share of columns without a name above which the header may have a second line."""
 
@@ -92,18 +90,6 @@ class CsvRows(FileRows):
     """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
     takes = frozenset({"skip", "header_rows", "encoding"})
-
-    def count_rows(self) -> int | None:
-        """Return the number of rows without the header; None for a large compressed file."""
-        if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
-            return None
-        rows = quotes = 0
-        with open_decompressed(self._path) as file:
-            for line in iter_lines(file, self._path, ReadingNotes(), encoding=self._encoding):
-                quotes += line.count('"')
-                rows += not quotes % 2 and not line.isspace()
-        header_rows = 1 if self._options.header_rows is None else self._options.header_rows
-        return max(rows - header_rows - (self._options.skip or 0), 0)
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; one with more cells than the header has that as its problem, one with fewer is completed."""
@@ -126,8 +112,7 @@ class CsvRows(FileRows):
         return require_encoding(self._options.encoding) if self._options.encoding else ""
 
     def _iter_below(self, cells: "_Cells", names: list[str]) -> Iterator[SourceRow]:
-        row, good = None, 0
-        footnotes = Footnotes(len(names))
+        row, good, footnotes = None, 0, Footnotes(len(names))
         for number, values in footnotes.without(cells):
             if values is not None and len(values) < len(names):
                 self._notes.count("short", f"line {number}", _say_short)
@@ -264,7 +249,7 @@ class _Cells:
         while True:
             number = self._lines.start_row()
             cells = self._read_row()
-            if cells is None or any(cell.strip() for cell in cells):
+            if cells is None or any(map(str.strip, cells)):
                 return number, cells
 
     def _read_row(self) -> list[str] | None:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from stackroom.errors import InputError
-from stackroom.sources.compressed import require_file, without_compression
+from stackroom.sources.compressed import is_compressed, require_file, without_compression
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
 
@@ -84,6 +84,8 @@ def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
         raise
 
 
+KEPT_BYTES = 16_000_000
+"""The size of a file up to which its rows are kept for the next reading."""
 Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]
 """Joins columns of other tables to the rows of one."""
 
@@ -107,6 +109,8 @@ class FileRows(RowSource):
         self._options = options
         self._notes = ReadingNotes()
         self._losses: Losses | None = None
+        self._kept: dict[object, list[SourceRow]] = {}
+        """The rows of the last reading, by the state of the file, for the next: a spec is inferred first."""
 
     @property
     def table(self) -> str:
@@ -123,19 +127,38 @@ class FileRows(RowSource):
         """The decisions made in reading."""
         return (*self._notes, *self.join_notes)
 
+    def count_rows(self) -> int | None:
+        """Return the number of rows, once the file was read to its end."""
+        return self._losses.rows if self._losses else None
+
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""
+        state = self._state()
+        if (kept := self._kept.pop(state, None)) is not None:
+            yield from islice(kept, start, None)
+            return
         self._notes = ReadingNotes()
         self._losses = None
-        rows = unread = 0
-        first = ""
+        read = []
+        rows, unread, first = 0, 0, ""
         for row in self._iter_table() if self.join is None else self.join(self._iter_table()):
             rows += 1
             if row.problem is not None:
                 unread, first = unread + 1, first or f"{row.place}: {row.problem}"
+            if state is not None:
+                read.append(row)
             if rows > start:
                 yield row
+        self._kept = {} if state is None else {state: read}
         self._losses = Losses(rows=rows, unread=unread, first=first, undecoded=self._notes.lost_lines)
+
+    def _state(self) -> object:
+        """Return a value that differs after a change of the file, or of how it is read; None for a large file."""
+        with suppress(OSError):  # reading it says why
+            stat = self._path.stat()
+            if stat.st_size <= KEPT_BYTES and not is_compressed(self._path):
+                return stat.st_mtime_ns, stat.st_size, self.join
+        return None
 
     def measure_losses(self) -> Losses:
         """Return what was lost when the file was last read to its end; it is read where it was not."""

@@ -158,13 +158,6 @@ class JsonRows(FileRows):
     other_tables: tuple[str, ...] = ()
     """The paths of other lists of objects, once the file was read."""
 
-    def count_rows(self) -> int | None:
-        """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
-        with self._opened() as file:
-            if not _is_lines(self._path, file):
-                return None
-            return sum(1 for line in iter_short_lines(file, self._path) if line.strip())
-
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
         with self._opened() as file:

@@ -24,10 +24,6 @@ LENGTH_BYTES = 4
 class ParquetRows(FileRows):
     """Implements `RowSource` for a Parquet file; a cell that cannot be read is empty, and noted."""
 
-    def count_rows(self) -> int | None:
-        """Return the number of rows; None for a compressed file, which would have to be decompressed."""
-        return None if is_compressed(self._path) else sum(batch.num_rows for batch in self.iter_batches())
-
     def _iter_table(self) -> Iterator[SourceRow]:
         first = 1
         for batch in self.iter_batches():

@@ -361,17 +361,11 @@ def test_quotes_in_a_table_of_tabs_may_be_text(tmp_path: Path) -> None:
     assert [row["title"] for row in rows] == ['"Rome', 'Open City"', "Quoted", '"Last']
 
 
-def test_rows_are_counted_without_the_header_and_the_lines_within_quotes(tmp_path: Path) -> None:
-    assert source(tmp_path, 'id,text\n1,"a\nb"\n\n2,c\n').count_rows() == 2
-    assert source(tmp_path, TABLE.encode("utf-16")).count_rows() == 2
-    assert source(tmp_path, "").count_rows() == 0
-
-
-def test_rows_of_a_large_packed_file_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = source(tmp_path, gzip.compress(TABLE.encode()), "a.csv.gz")
-    assert rows.count_rows() == 2
-    monkeypatch.setattr(csv_rows, "COUNTED_PACKED_BYTES", 10)
+def test_rows_are_counted_once_they_were_read(tmp_path: Path) -> None:
+    rows = source(tmp_path, 'id,text\n1,"a\nb"\n\n2,c\n')
     assert rows.count_rows() is None
+    list(rows.iter_rows())
+    assert rows.count_rows() == 2
 
 
 def test_no_bytes_whatever_are_an_unforeseen_error(tmp_path: Path) -> None:
@@ -393,3 +387,20 @@ def test_the_real_tables_are_read_to_their_last_rows(shared_data: Any) -> None:
     assert len(rows) == titles.count_rows()
     assert not any(row.problem for row in rows)
     assert {"name", "genre", "type", "episodes"} <= set(rows[0].values)
+
+
+def test_a_small_table_is_opened_once_for_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = source(tmp_path, "title,note\nA,NA\nB,x,y\n")
+    before, told, losses = list(rows.iter_rows()), rows.notes, rows.measure_losses()
+    assert rows.count_rows() == 2
+    monkeypatch.delattr(csv_rows, "open_decompressed")
+    assert list(rows.iter_rows()) == before
+    assert (rows.notes, rows.measure_losses()) == (told, losses)
+
+
+def test_a_table_that_has_changed_since_the_first_reading_is_read_again(tmp_path: Path) -> None:
+    rows = source(tmp_path, "title\nA\n")
+    list(rows.iter_rows())
+    (tmp_path / "a.csv").write_text("title\nA\nB\n")
+    assert [row.values["title"] for row in rows.iter_rows()] == ["A", "B"]
+    assert [row.values["title"] for row in rows.iter_rows()] == ["A", "B"]

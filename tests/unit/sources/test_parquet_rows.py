@@ -124,11 +124,6 @@ def test_a_time_that_python_has_no_value_for_costs_its_cell_and_is_noted(tmp_pat
     assert note.startswith("1 cell of 'at' cannot be read, left empty (first: row 2: year")
 
 
-def test_rows_are_counted_but_not_those_of_a_packed_file(tmp_path: Path) -> None:
-    assert source(tmp_path, numbered(ROWS)).count_rows() == ROWS
-    assert source(tmp_path, gzip.compress(numbered(5)), "a.parquet.gz").count_rows() is None
-
-
 def test_a_missing_value_is_none_and_a_file_without_rows_gives_none(tmp_path: Path) -> None:
     assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
     assert list(source(tmp_path, numbered(0)).iter_rows()) == []

@@ -37,7 +37,7 @@ def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
         {"name": "Cava", "price": 9, "since": 1975},
     ]
     assert [row.place for row in source.iter_rows(start=1)] == ["row 3", "row 4"]
-    assert (source.name, source.is_whole, source.count_rows()) == (f"{path.resolve()}#Wines", True, None)
+    assert (source.name, source.is_whole, source.count_rows()) == (f"{path.resolve()}#Wines", True, 3)
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])

@@ -1,24 +1,33 @@
 """Building the first indexes of a shelf in a process of its own, while its records are still being written.
 
-Reading and mapping rows takes one core, and indexing them another. The process is told after each transaction
-that there are more records, and in the end that these are all; then it writes the indexes and ends. Where it fails, the
-shelf builds them itself; where the process that writes is killed, it ends without having written any.
+Reading and mapping rows takes one core, indexing them another. The process gets the records after each transaction;
+told that these are all, it writes the indexes and ends. Where it fails, the shelf builds them itself.
 """
 
 import os
 import pickle
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from stackroom.background.processes import ChildProcess, python_module
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import UnavailableError
+from stackroom.model.record import Key, RecordId
+from stackroom.shelf.port import Change, Put
 
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
 WORTHWHILE_RECORDS = 1_024
 """With fewer records so far, there may not be enough to come for a process to be worth its start."""
-MORE, ALL, DONE = b"more\n", b"all\n", b"done\n"
+DONE = b"done\n"
 FINISH_S = 600.0
+
+SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool]
+"""A record without a vector as it is sent: key, id, kind, fields, audiences, and whether its vector is to come."""
+
+_waiting: list[ChildProcess] = []
+"""The process that was started before there is anything to index, if any."""
 
 
 def is_worthwhile(records: int) -> bool:
@@ -26,32 +35,44 @@ def is_worthwhile(records: int) -> bool:
     return records >= WORTHWHILE_RECORDS and (os.cpu_count() or 1) > 1
 
 
+def prepare_indexing() -> None:
+    """Start the process for a shelf that is to have many records, so that it is ready when the first are written."""
+    if is_worthwhile(WORTHWHILE_RECORDS) and not _waiting:
+        with suppress(OSError):
+            _waiting.append(_start())
+
+
 def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
     """Start a process that indexes the records in a folder; None where none can be started."""
     try:
-        return IndexProcess(folder, spec)
+        return IndexProcess(_waiting.pop() if _waiting else _start(), folder, spec)
     except OSError:
         return None
+
+
+def _start() -> ChildProcess:
+    return ChildProcess("the process that indexes new records", python_module(WORKER_MODULE), reads=True, writes=True)
 
 
 class IndexProcess:
     """The process that builds the indexes; whoever starts it holds the write lock until it has ended."""
 
-    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
-        name = f"the process that indexes {folder}"
-        self._process = ChildProcess(name, python_module(WORKER_MODULE), reads=True, writes=True)
-        self._send(pickle.dumps((folder, spec)))
+    def __init__(self, process: ChildProcess, folder: Path, spec: CatalogueSpec) -> None:
+        self._process = process
+        self._is_sent = not any(field.type is FieldType.JSON for field in spec.fields.values())
+        """Whether records are sent; values of JSON may be read from the store as others than were written."""
+        self._send((folder, spec))
 
-    def note_written(self) -> None:
-        """Tell the process that more records are stored."""
-        self._send(MORE)
-
-    def note_all(self) -> None:
-        """Tell the process that all records are stored."""
-        self._send(ALL)
+    def note_written(self, changes: Sequence[Change], last: int, *, has_vectors: bool) -> None:
+        """Send the new records of a transaction whose last change has this number, or nothing: it reads the store."""
+        puts = [change for change in changes if isinstance(change, Put)]
+        is_sent = self._is_sent and not has_vectors and len(puts) == len(changes)
+        first = last + 1 - len(puts)  # as long as each change is a new record, its key is the number of the change
+        self._send([_sent(Key(key), put) for key, put in enumerate(puts, start=first)] if is_sent else [])
 
     def finish(self) -> bool:
-        """Wait for the process, which knows that all records are stored; return whether it has built them."""
+        """Tell the process that all records are stored, wait for it, and return whether it has built the indexes."""
+        self._send(None)
         try:
             answer, _ = self._process.finish(longest_s=FINISH_S)
         except (UnavailableError, ValueError, OSError):
@@ -62,7 +83,12 @@ class IndexProcess:
         """End the process, whatever it does."""
         self._process.kill()
 
-    def _send(self, message: bytes) -> None:
+    def _send(self, message: object) -> None:
         with suppress(OSError, ValueError):  # it has ended, which `finish` notices
-            self._process.input.write(message)
+            pickle.dump(message, self._process.input, protocol=pickle.HIGHEST_PROTOCOL)
             self._process.input.flush()
+
+
+def _sent(key: Key, put: Put) -> SentRow:
+    record = put.record
+    return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None

@@ -2,34 +2,42 @@
 
 import pickle
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from typing import BinaryIO
 
-from stackroom.model.record import Key
-from stackroom.shelf.embedded.index_process import ALL, DONE
+from stackroom.errors import StorageError
+from stackroom.model.record import Key, Record
+from stackroom.shelf.embedded.index_process import DONE, SentRow
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Store
 
 
 def main() -> None:
-    """Build the indexes of the shelf that standard input names, from the records that are announced there."""
-    folder, spec = pickle.load(sys.stdin.buffer)
+    """Build the indexes of the shelf that standard input names, from the records that come there."""
+    folder, spec = pickle.load(sys.stdin.buffer)  # ends with EOFError where there is nothing to index
     with closing(EmbeddedShelf(folder, spec)) as shelf:
         shelf.index.build_first(_iter_rows(shelf.store, sys.stdin.buffer))
     sys.stdout.buffer.write(DONE)
 
 
-def _iter_rows(store: Store, announced: Iterable[bytes]) -> Iterator[SegmentRow]:
+def _iter_rows(store: Store, sent: BinaryIO) -> Iterator[SegmentRow]:
     """Yield records as they are stored, until all are; raise EOFError where whoever stores them is gone."""
     last = Key(0)
-    for line in announced:
-        for row in store.iter_rows(after=last):
+    while (rows := pickle.load(sent)) is not None:
+        following = map(_received, rows) if rows and rows[0][0] == last + 1 else store.iter_rows(after=last)
+        for row in following:
             last = row.key
             yield row
-        if line == ALL:
-            return
-    raise EOFError
+    if last != store.count():
+        raise StorageError("records were stored that were not indexed")
+
+
+def _received(row: SentRow) -> SegmentRow:
+    key, record_id, kind, fields, audiences, awaits_vector = row
+    record = Record(id=record_id, kind=kind, fields=fields, audiences=audiences)
+    return SegmentRow(key=key, record=record, vector=None, awaits_vector=awaits_vector)
 
 
 if __name__ == "__main__":

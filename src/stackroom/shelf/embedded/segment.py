@@ -307,17 +307,10 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         columns=Columns(size=meta["rows"], terms=terms, numbers=numbers, texts=texts),
         titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
         vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
-        mean=load("mean") if meta.get("has_mean") else None,
-        vector_no=meta.get("vector_no", 0),
-        awaiting=_mapped_awaiting(meta, load),
+        mean=load("mean") if meta["has_mean"] else None,
+        vector_no=meta["vector_no"],
+        awaiting=load("awaiting") if meta["has_awaiting"] else None,
     )
-
-
-def _mapped_awaiting(meta: Mapping[str, Any], load: Any) -> Mask | None:
-    """Return the rows that await a vector: all, in a segment without vectors of a version that did not say which."""
-    if "has_awaiting" not in meta and not meta["has_vectors"]:
-        return np.ones(meta["rows"], dtype=bool)
-    return np.asarray(load("awaiting"), dtype=bool) if meta.get("has_awaiting") else None
 
 
 def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:

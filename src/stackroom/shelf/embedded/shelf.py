@@ -173,7 +173,7 @@ class EmbeddedShelf(StoreWriter):
         """Commit the changes durably, all or none, and return the number of the last change."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             last = self.store.apply(changes, author, expected=expected)
-            self._index_meanwhile(last)
+            self._index_meanwhile(changes, last)
             return last
 
     def apply_release(self, changes: Sequence[Change], switch: Switch, *, author: Author) -> int:
@@ -324,14 +324,14 @@ class EmbeddedShelf(StoreWriter):
             raise DamagedIndexError(f"the index of '{self.folder.name}' is ahead of the store")
         return view
 
-    def _index_meanwhile(self, records: int) -> None:
+    def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
         """Index the text of many new records while more are written. The lock is held until they are published."""
         if not self._exclusive or self.index.bases.name() is not None:
             return
-        if self._indexing is None and is_worthwhile(records) and not self.index.open_text().change_no():
+        if self._indexing is None and is_worthwhile(last) and not self.index.open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
         if self._indexing is not None:
-            self._indexing.note_written()
+            self._indexing.note_written(changes, last, has_vectors=self.store.has_vectors())
 
     def _end_indexing(self) -> None:
         """Let the process that indexes the records finish, unless stored ones were changed since."""
@@ -341,7 +341,6 @@ class EmbeddedShelf(StoreWriter):
         with closing(indexing):
             if self.store.change_no() != self.store.count():
                 return
-            indexing.note_all()
             if not indexing.finish():
                 logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
 

@@ -31,15 +31,7 @@ from stackroom.shelf.embedded.stored_vectors import (
     StoredVectors,
     sound_vector,
 )
-from stackroom.shelf.port import (
-    LOCAL,
-    Author,
-    Change,
-    Delete,
-    Op,
-    PastChange,
-    Put,
-)
+from stackroom.shelf.port import LOCAL, Author, Change, Delete, Op, PastChange, Put
 
 BULK_RECORDS = 100
 MOVED_SHOWN = 3
@@ -409,8 +401,10 @@ class Store(StoredVectors):
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
         rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
         self._insert_vectors(db, [put.embedding for put in puts if put.embedding is not None])
-        db.executemany(_INSERT_RECORD, rows)
-        db.execute(_LOG_INSERTS, (author.principal, author.call_id, last))
+        db.executemany(_INSERT_KEYED, [(key, *row, row_sum(*row)) for key, row in enumerate(rows, start=last + 1)])
+        said = None, author.principal, author.call_id, db.execute("SELECT datetime('now')").get
+        logged = [(key, row[0], "insert", *said) for key, row in enumerate(rows, start=last + 1)]
+        db.executemany(_LOG_INSERT, [(*row, row_sum(*row)) for row in logged])
         return True
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
@@ -453,11 +447,8 @@ class Store(StoredVectors):
 
 
 _KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
-_LOG_INSERTS = """
-INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
-SELECT key, id, 'insert', NULL, ?1, ?2, datetime('now'), row_sum(key, id, 'insert', NULL, ?1, ?2, datetime('now'))
-FROM records WHERE key > ?3 ORDER BY key
-"""
+_INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, ?, ?, ?)"
+_LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
 

@@ -14,12 +14,7 @@ from stackroom.checksums import FileSum, SealState, measure_file
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
 from stackroom.shelf.embedded.store import Store
-from stackroom.shelf.embedded.store_file import (
-    PUT_BACK,
-    are_counters_sound,
-    is_meta_sound,
-    list_damaged,
-)
+from stackroom.shelf.embedded.store_file import PUT_BACK, are_counters_sound, is_meta_sound, list_damaged
 from stackroom.shelf.port import RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.shelf.sqlite_files import check_connected, is_settled, stamp_of
 

@@ -65,10 +65,8 @@ READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
 
 def row_sum(*values: Any) -> int:
     """Return the checksum of a row: 64 bits of the SHA-256 of its values."""
-    parts: list[bytes] = []
-    for value in values:
-        content = value if isinstance(value, bytes) else b"" if value is None else str(value).encode()
-        parts += (b"-" if value is None else b"%d:" % len(content), content)
+    contents = [value if isinstance(value, bytes | None) else str(value).encode() for value in values]
+    parts = [b"-" if content is None else b"%d:%b" % (len(content), content) for content in contents]
     return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
 
 

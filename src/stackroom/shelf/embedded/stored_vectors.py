@@ -11,13 +11,7 @@ import numpy as np
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, RecordId
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.store_file import (
-    INSERT_VECTOR,
-    PUT_BACK,
-    TOUCH_EMBEDDED,
-    StoreFile,
-    row_sum,
-)
+from stackroom.shelf.embedded.store_file import INSERT_VECTOR, PUT_BACK, TOUCH_EMBEDDED, StoreFile, row_sum
 from stackroom.shelf.port import Author, Embedding
 
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
@@ -67,6 +61,10 @@ class StoredVectors(StoreFile):
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", (STORED_VECTORS, str(self.counter(STORED_VECTORS) + 1))
             )
         return embedded
+
+    def has_vectors(self) -> bool:
+        """Tell whether there is any vector, by whatever model."""
+        return self._find_row("SELECT 1 FROM embeddings LIMIT 1") is not None
 
     def count_unembedded(self) -> int:
         """Return how many different texts lack a vector of the present model."""
