@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from stackroom.catalogue.codec import decode_record
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.ingest.column_check import ColumnCheck
+from stackroom.ingest.edited_rows import MOST_MATCHED, PlacedRecord, match_edited
 from stackroom.ingest.edits.hand_edits import HandEdits
 from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
@@ -221,6 +222,11 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._is_read = False
+        is_table = source.is_whole and target.mapping.is_by_spec
+        self._makes_ids = is_table and not (target.spec.id_path or target.spec.group_path)
+        self._may_be_edited = self._makes_ids and bool(self._before)
+        self._held: list[tuple[Record, Origin]] = []
+        """Records with new ids, which may be edits of former ones."""
         self._is_one_step = source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
         self._composed: dict[RecordId, str] = {}
@@ -380,13 +386,33 @@ class _Run:
         size = ONE_STEP_RECORDS if self._is_one_step else size
         batch: list[tuple[Record, Origin]] = []
         for records in self._iter_rows(start):
-            batch += records
+            batch += self._without_held(records)
             if len(batch) >= size:
                 yield batch
                 batch = []
         self._is_read = True
-        if batch:
+        if batch := [*batch, *self._matched()]:
             yield batch
+
+    def _without_held(self, records: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
+        """Hold records with new ids back until all rows were read; very many of them are no edits."""
+        if not self._may_be_edited or all(record.id in self._before for record, _ in records):
+            return records
+        self._held += records
+        self._may_be_edited = len(self._held) <= MOST_MATCHED
+        return [] if self._may_be_edited else self._held
+
+    def _matched(self) -> list[tuple[Record, Origin]]:
+        """Return the records that were held back, those of edited rows with their former ids."""
+        if not self._may_be_edited or not self._held or len(self._unseen) > MOST_MATCHED:
+            return self._held if self._may_be_edited else []
+        spec, former = self._target.spec, self._target.writer.current_or_deleted(sorted(self._unseen))
+        known = [PlacedRecord(record, self._before[one].row) for one, record in former.items() if record is not None]
+        new = [PlacedRecord(record, origin.row) for record, origin in self._held]
+        title = spec.field_with_role(FieldRole.TITLE)
+        ids = match_edited(new, known, title=title.name if title else "", is_named=bool(spec.id_template))
+        self._unseen.difference_update(ids.values())
+        return [(replace(record, id=ids.get(record.id, record.id)), origin) for record, origin in self._held]
 
     def _iter_rows(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield the records of each row that has to be mapped; count unchanged rows and metadata."""
@@ -447,11 +473,10 @@ class _Run:
 
         Two equal rows may be two sales or two answers: the later one has its number after the id.
         """
-        spec, is_table = self._target.spec, self._source.is_whole and self._target.mapping.is_by_spec
-        if spec.id_path or spec.group_path or not is_table:
+        if not self._makes_ids:
             return record
         made = record.id
-        digest = digest_of_values(record.fields) if spec.id_template else made
+        digest = digest_of_values(record.fields) if self._target.spec.id_template else made
         if self._composed.setdefault(made, digest) != digest:
             made = RecordId(f"{made} {digest}")
         self._repeated[made] += 1

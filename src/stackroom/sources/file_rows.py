@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from stackroom.errors import InputError
 from stackroom.sources.compressed import is_compressed, require_file, without_compression
+from stackroom.sources.damaged_text import DAMAGED, find_damage, may_be_damaged
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
 
@@ -145,6 +146,7 @@ class FileRows(RowSource):
             rows += 1
             if row.problem is not None:
                 unread, first = unread + 1, first or f"{row.place}: {row.problem}"
+            self._note_damage(row)
             if state is not None:
                 read.append(row)
             if rows > start:
@@ -159,6 +161,13 @@ class FileRows(RowSource):
             if stat.st_size <= KEPT_BYTES and not is_compressed(self._path):
                 return stat.st_mtime_ns, stat.st_size, self.join
         return None
+
+    def _note_damage(self, row: SourceRow) -> None:
+        if not may_be_damaged(row.values.values()):
+            return
+        for name, cell in row.values.items():
+            if isinstance(cell, str) and (damage := find_damage(cell)):
+                self._notes.change(DAMAGED, name, f"'{damage}', {row.place}")
 
     def measure_losses(self) -> Losses:
         """Return what was lost when the file was last read to its end; it is read where it was not."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.column_template import parse_column_template
+from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError, UnavailableError
 from stackroom.ingest import pipeline
@@ -122,6 +123,70 @@ def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_o
     report = bench.add(ListedRows([rows[0], {**rows[1], "synopsis": "Slow and deep."}, again, rows[0]]))
     assert (report.written, report.unchanged, report.removed) == (1, 3, 0)
     assert sorted(bench.records()) == ids
+
+
+SALES = """
+name = "sales"
+title = "Sales"
+summary = "For tests."
+[fields]
+shop = { type = "text", role = "title" }
+wine = { type = "text" }
+day = { type = "date" }
+price = { type = "float" }
+"""
+
+
+def sold(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "shop": "abc"[number % 3],
+        "wine": f"W{number % 5}",
+        "day": f"2024-03-{number + 1:02}",
+        "price": 7,
+        **changes,
+    }
+
+
+@pytest.fixture
+def sales() -> IngestBench:
+    """A catalogue of a table in which no column tells the rows apart."""
+    spec = compile_text(SALES, origin="a test")
+    return IngestBench(spec=spec, mapping=build_mapping(spec), embedder=None)
+
+
+def ids_by_day(bench: IngestBench) -> dict[Any, str]:
+    return {record.get("day"): one for one, record in bench.records().items()}
+
+
+@pytest.mark.row("N1")
+def test_an_edited_cell_is_an_edit_where_no_column_identifies_a_row(sales: IngestBench) -> None:
+    rows = [sold(number) for number in range(20)]
+    sales.add(ListedRows(rows))
+    before = ids_by_day(sales)
+    moved = [*rows[1:7], sold(7, price=9), *rows[8:12], sold(12, shop="z"), *rows[13:], sold(25, shop="new", wine="x")]
+    report = sales.add(ListedRows(moved))
+    assert (report.written, report.unchanged, report.removed) == (3, 17, 1)
+    after = ids_by_day(sales)
+    assert {day: after[day] for day in before if day != "2024-03-01"} == {
+        day: one for day, one in before.items() if day != "2024-03-01"
+    }
+    assert after["2024-03-26"] not in before.values()
+    report = sales.add(ListedRows(moved))
+    assert (report.written, report.unchanged, report.removed) == (0, 20, 0)
+
+
+def test_a_row_that_differs_in_much_is_a_new_record(sales: IngestBench) -> None:
+    sales.add(ListedRows([sold(number) for number in range(4)]))
+    before = set(sales.records())
+    report = sales.add(ListedRows([*(sold(number) for number in range(3)), sold(3, shop="z", wine="Y")]))
+    assert (report.written, report.removed, len(before & set(sales.records()))) == (1, 1, 3)
+
+
+def test_very_many_new_rows_are_compared_with_none(sales: IngestBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "MOST_MATCHED", 5)
+    sales.add(ListedRows([sold(number) for number in range(9)]))
+    report = sales.add(ListedRows([sold(number, price=number) for number in range(9)]))
+    assert (report.written, report.unchanged, report.removed) == (8, 1, 8)
 
 
 def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(bench: IngestBench, embedder: Any) -> None:
