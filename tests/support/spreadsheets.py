@@ -1,6 +1,7 @@
 """Spreadsheet files for tests: `.xlsx` by openpyxl, and `.ods` by hand."""
 
 import re
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
@@ -94,4 +95,75 @@ def _cell(value: Any) -> str:
 def _typed(kind: str, attribute: str, text: str) -> str:
     return (
         f'<table:table-cell office:value-type="{kind}" {attribute}><text:p>{escape(text)}</text:p></table:table-cell>'
+    )
+
+
+SECTOR = 512
+FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+
+
+def write_xls(path: Path, sheets: Sheets, *, stream: str = "Workbook") -> Path:
+    """Write texts and numbers as a workbook of before 2007: BIFF8 in a compound file."""
+    parts = [_biff_sheet(rows) for rows in sheets.values()]
+    names = [name.encode("utf-16-le") for name in sheets]
+    header = _biff(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 6))
+    begin = len(header) + sum(4 + 8 + len(name) for name in names) + 4
+    bounds = b""
+    for name, part in zip(names, parts, strict=True):
+        bounds += _biff(0x0085, struct.pack("<IHBB", begin, 0, len(name) // 2, 1) + name)
+        begin += len(part)
+    content = header + bounds + _biff(0x000A, b"") + b"".join(parts)
+    path.write_bytes(_compound(stream, content.ljust(8 * SECTOR, b"\0")))
+    return path
+
+
+def _biff(kind: int, content: bytes) -> bytes:
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def _biff_sheet(rows: Sequence[Sequence[Any]]) -> bytes:
+    content = _biff(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 6))
+    for place, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            at = struct.pack("<HHH", place, column, 0)
+            if isinstance(cell, str):
+                content += _biff(0x0204, at + struct.pack("<HB", len(cell), 1) + cell.encode("utf-16-le"))
+            elif cell is not None:
+                content += _biff(0x0203, at + struct.pack("<d", cell))
+    return content + _biff(0x000A, b"")
+
+
+def _compound(stream: str, content: bytes) -> bytes:
+    """Return a compound file with one stream, of sectors after that of the allocation table and that of the names."""
+    content = content.ljust(-(-len(content) // SECTOR) * SECTOR, b"\0")
+    count = len(content) // SECTOR
+    table = [FAT, END, *range(3, count + 2), END]
+    header = struct.pack(
+        "<8s16xHHHHH6xIIIIIIIII",
+        bytes.fromhex("d0cf11e0a1b11ae1"),
+        0x3E,
+        3,
+        0xFFFE,
+        9,
+        6,
+        0,
+        1,
+        1,
+        0,
+        4096,
+        END,
+        0,
+        END,
+        0,
+    )
+    difat = struct.pack("<109I", 0, *[FREE] * 108)
+    entries = _entry("Root Entry", 5, END, 0, child=1) + _entry(stream, 2, 2, len(content), child=FREE)
+    fat = struct.pack(f"<{len(table)}I", *table).ljust(SECTOR, b"\xff")
+    return header + difat + fat + entries.ljust(SECTOR, b"\0") + content
+
+
+def _entry(name: str, kind: int, begin: int, size: int, *, child: int) -> bytes:
+    text = name.encode("utf-16-le")
+    return text.ljust(64, b"\0") + struct.pack(
+        "<HBBIII16xI16xIQ", len(text) + 2, kind, 1, FREE, FREE, child, 0, begin, size
     )

@@ -89,7 +89,7 @@ READ_OPTIONS = (
     click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
-    click.option("--encoding", metavar="NAME", help="The encoding of a CSV file, such as cp1251; by default found."),
+    click.option("--encoding", metavar="NAME", help="The encoding of a text file, such as cp1251; by default found."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
     click.option(
         "--join",

@@ -27,7 +27,6 @@ from stackroom.sources.grid_layout import (
 )
 from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
-from stackroom.sources.text_encoding import require_encoding
 from stackroom.sources.text_lines import iter_lines
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -106,10 +105,6 @@ class CsvRows(FileRows):
             cells.width = len(names)
             missing = MissingCells(head[layout.first_row :], self._notes)
             yield from map(missing.emptied, self._iter_below(cells, names))
-
-    @property
-    def _encoding(self) -> str:
-        return require_encoding(self._options.encoding) if self._options.encoding else ""
 
     def _iter_below(self, cells: "_Cells", names: list[str]) -> Iterator[SourceRow]:
         row, good, footnotes = None, 0, Footnotes(len(names))

@@ -16,6 +16,7 @@ from stackroom.sources.compressed import is_compressed, require_file, without_co
 from stackroom.sources.damaged_text import DAMAGED, find_damage, may_be_damaged
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
+from stackroom.sources.text_encoding import require_encoding
 
 
 @dataclass(slots=True)
@@ -122,6 +123,10 @@ class FileRows(RowSource):
     def name(self) -> str:
         """The location, with the options that were given."""
         return SourceLocation(location=self.location, options=replace(self._options, join=self.joined_files)).name
+
+    @property
+    def _encoding(self) -> str:
+        return require_encoding(self._options.encoding) if self._options.encoding else ""
 
     @property
     def notes(self) -> tuple[Note, ...]:

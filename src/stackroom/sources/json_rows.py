@@ -5,7 +5,6 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any
 import orjson
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.sources.compressed import iter_short_lines, open_decompressed, without_compression
+from stackroom.sources.compressed import open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
-from stackroom.sources.text_lines import UTF16_MARKS
+from stackroom.sources.text_lines import is_utf8, iter_lines
 
 ROW_LISTS = ("data", "rows", "items", "records")
 """Keys under which a JSON object usually has its rows."""
@@ -144,7 +143,7 @@ def _spread(values: Sequence[Any]) -> list[Any]:
 
 
 LINES_ENDINGS = (".jsonl", ".ndjson")
-LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
+LINES = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{.*\}\r?\n\{", re.DOTALL)
 """The beginning of a JSON Lines file."""
 SHOWN_PATHS = 8
 NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
@@ -153,28 +152,32 @@ NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
 class JsonRows(FileRows):
     """Implements `RowSource` for a file of JSON (a list of objects anywhere in it) or JSON Lines."""
 
-    takes = frozenset({"records"})
+    takes = frozenset({"records", "encoding"})
     table_option = "--records"
     other_tables: tuple[str, ...] = ()
     """The paths of other lists of objects, once the file was read."""
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
-        with self._opened() as file:
-            yield from self._iter_lines(file) if _is_lines(self._path, file) else self._iter_document(file.read())
-
-    @contextmanager
-    def _opened(self) -> Iterator[io.BufferedReader]:
-        """Open the file and skip a UTF-8 BOM."""
         with open_decompressed(self._path) as file:
-            if file.peek(1).startswith(codecs.BOM_UTF8):
-                file.read(len(codecs.BOM_UTF8))
-            yield file
+            if _is_lines(self._path, file):
+                yield from self._iter_lines(self._decoded_lines(file))
+            else:
+                yield from self._iter_document(self._decoded(file.read()))
 
-    def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
+    def _decoded_lines(self, file: io.BufferedReader) -> Iterator[str]:
+        return iter_lines(file, self._path, self._notes, encoding=self._encoding)
+
+    def _decoded(self, content: bytes) -> bytes | str:
+        """Return a document in UTF-8 as it is, and in any other encoding as text."""
+        if not self._encoding and is_utf8(content) and b"\0" not in content:
+            return content.removeprefix(codecs.BOM_UTF8)
+        return "".join(self._decoded_lines(io.BufferedReader(io.BytesIO(content))))
+
+    def _iter_lines(self, lines: Iterator[str]) -> Iterator[SourceRow]:
         """Yield the rows of lines; with a path of records, each line may have several."""
-        for number, line in enumerate(iter_short_lines(file, self._path), start=1):
-            if not line.strip():
+        for number, line in enumerate(lines, start=1):
+            if line.isspace():
                 continue
             row = _row(line, f"line {number}")
             if self._options.records is None or row.problem:
@@ -183,7 +186,7 @@ class JsonRows(FileRows):
                 table = get_table(row.values, self._options.records)
                 yield from (_checked(one, row.place) for one in (table.rows if table else ()))
 
-    def _iter_document(self, content: bytes) -> Iterator[SourceRow]:
+    def _iter_document(self, content: bytes | str) -> Iterator[SourceRow]:
         document = self._parse(content)
         table = find_table(document) if self._options.records is None else get_table(document, self._options.records)
         if table is None:
@@ -194,10 +197,9 @@ class JsonRows(FileRows):
         for number, values in enumerate(table.rows, start=1):
             yield _checked(values, f"row {number}")
 
-    def _parse(self, content: bytes) -> Any:
+    def _parse(self, content: bytes | str) -> Any:
         try:
-            is_wide = content[:2] in UTF16_MARKS
-            return _loads(content.decode("utf-16", errors="replace").encode() if is_wide else content)
+            return _loads(content)
         except orjson.JSONDecodeError as error:
             raise InputError(
                 f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
@@ -217,12 +219,12 @@ class JsonRows(FileRows):
         return InputError(f"{self._path}: no records at '{self._options.records}'{hint}{known}")
 
 
-def _loads(text: bytes) -> Any:
+def _loads(text: bytes | str) -> Any:
     """Parse JSON; `NaN` and `Infinity`, which Python and pandas write, become null."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        if NOT_A_NUMBER.search(text):
+        if NOT_A_NUMBER.search(text.encode() if isinstance(text, str) else text):
             try:
                 return json.loads(text, parse_constant=lambda _constant: None)
             except (ValueError, RecursionError):
@@ -230,7 +232,7 @@ def _loads(text: bytes) -> Any:
         raise
 
 
-def _row(line: bytes, place: str) -> SourceRow:
+def _row(line: str, place: str) -> SourceRow:
     try:
         return _checked(_loads(line), place)
     except orjson.JSONDecodeError as error:

@@ -21,7 +21,7 @@ MEANT_FOR = {
     "query": "SQLite files",
     "skip": GRIDS,
     "header_rows": GRIDS,
-    "encoding": "CSV files",
+    "encoding": "CSV and JSON files",
     "records": "JSON files",
     "join": "files of tables",
 }

@@ -35,7 +35,7 @@ ENDINGS: Mapping[str, OpenFile] = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), JsonRows),
     **dict.fromkeys((".csv", ".tsv", ".tab"), CsvRows),
     **dict.fromkeys((".parquet", ".pq"), ParquetRows),
-    **dict.fromkeys((".xlsx", ".xlsm", ".ods"), _open_sheet),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), _open_sheet),
     **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteRows),
 }
 """File suffix → the reader of its format."""

@@ -1,4 +1,4 @@
-"""Rows from a sheet of a spreadsheet (`.xlsx`, `.xlsm`, `.ods`), with its header found below titles."""
+"""Rows from a sheet of a spreadsheet (`.xlsx`, `.xlsm`, `.xls`, `.ods`), with its header found below titles."""
 
 import copy
 import io
@@ -31,8 +31,10 @@ BLOCK_BYTES = 1 << 20
 OVERLAP_BYTES = 64
 LETTERS = 26
 REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
-ENCRYPTED = b"\xd0\xcf\x11\xe0"
-"""The beginning of a file of the former format, in which an encrypted spreadsheet is wrapped."""
+FORMER = b"\xd0\xcf\x11\xe0"
+"""The beginning of a file of before 2007, and of the wrapper of an encrypted one of today."""
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+"""The name of what is in such a wrapper."""
 
 NumberedRow = tuple[int, Sequence[Any]]
 
@@ -108,13 +110,12 @@ class SheetRows(FileRows):
         """Return the sheets by name; refuse a file that would fill the memory."""
         with open_decompressed(self._path) as file:
             content = io.BytesIO(file.read())
-        if content.getvalue().startswith(ENCRYPTED):
-            raise InputError(
-                f"{self._path}: it is encrypted, or in the format of before 2007; save it as .xlsx, without a password"
-            )
-        with zipfile.ZipFile(content) as archive:
-            _require_moderate_zip(archive, self._path)
-        content.seek(0)
+        if not content.getvalue().startswith(FORMER):  # which is not packed, and has few cells
+            with zipfile.ZipFile(content) as archive:
+                _require_moderate_zip(archive, self._path)
+            content.seek(0)
+        elif ENCRYPTED in content.getvalue():
+            raise InputError(f"{self._path}: it is encrypted; save it without a password")
         book = CalamineWorkbook.from_filelike(content)
         sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
         self._hidden = {sheet.name for sheet in sheets if sheet.visible != SheetVisibleEnum.Visible}

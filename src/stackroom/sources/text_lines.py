@@ -44,7 +44,8 @@ def _decoded(content: bytes, declared: str) -> str:
     return content.decode(found, errors="replace")
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Tell whether bytes are text in UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
@@ -167,7 +168,7 @@ def _find_other(path: Path) -> _OtherEncoding:
         for line in iter_short_lines(file, path):
             if line.isascii() or line in others:
                 continue
-            if _is_utf8(line) or _is_damaged_utf8(line):
+            if is_utf8(line) or _is_damaged_utf8(line):
                 utf8 += 1
             elif size_bytes < SAMPLE_BYTES:
                 others[line] = None

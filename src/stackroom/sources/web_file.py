@@ -30,6 +30,7 @@ TYPES = {
     "application/jsonl": ".jsonl",
     "application/vnd.apache.parquet": ".parquet",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.ms-excel": ".xls",
     "application/vnd.oasis.opendocument.spreadsheet": ".ods",
     "application/vnd.sqlite3": ".sqlite",
     "application/x-sqlite3": ".sqlite",

@@ -61,7 +61,6 @@ def test_blank_lines_are_passed_over_but_counted_as_lines(tmp_path: Path) -> Non
     [
         (b'{"a": ', "not valid JSON"),
         (b"nonsense", "not valid JSON"),
-        (b'{"a": "\xff\xfe"}', "not valid JSON"),
         (b"[1, 2]", "a list, not an object"),
         (b'"text"', "a str, not an object"),
         (b"null", "a NoneType, not an object"),
@@ -209,3 +208,25 @@ def test_lines_may_have_several_records_each(tmp_path: Path) -> None:
         ("line 1", "Film 2"),
         ("line 3", "Film 0"),
     ]
+
+
+CITIES = ["Zürich", "Málaga", "Besançon"]
+
+
+@pytest.mark.row("N19")
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_the_encoding_of_a_file_is_found_as_in_csv_files(tmp_path: Path, name: str, encoding: str) -> None:
+    rows = [{"city": city} for city in CITIES]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    text = "\n".join(lines) if name.endswith("l") else json.dumps(rows, ensure_ascii=False, indent=1)
+    (tmp_path / name).write_bytes(f"{text}\n".encode(encoding))
+    source = JsonRows(tmp_path / name)
+    assert [row.values for row in source.iter_rows()] == rows
+    assert bool(source.notes) == (encoding == "cp1252")
+
+
+def test_a_given_encoding_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(json.dumps([{"city": "Kraków"}], ensure_ascii=False).encode("cp1250"))
+    (row,) = JsonRows(tmp_path / "a.json", ReadOptions(encoding="windows-1250")).iter_rows()
+    assert row.values == {"city": "Kraków"}

@@ -22,7 +22,7 @@ from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import ENDINGS, open_source
 from stackroom.sources.port import RowSource
 from stackroom.zstd import zstd
-from support.spreadsheets import write_ods, write_xlsx
+from support.spreadsheets import write_ods, write_xls, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
 
@@ -52,8 +52,8 @@ def sqlite(folder: Path) -> bytes:
 
 
 def content_of(ending: str, folder: Path) -> bytes:
-    if ending in (".xlsx", ".xlsm", ".ods"):
-        write = write_ods if ending == ".ods" else write_xlsx
+    if ending in (".xlsx", ".xlsm", ".xls", ".ods"):
+        write = {".ods": write_ods, ".xls": write_xls}.get(ending, write_xlsx)
         return write(folder / "made", {"a": [["title"], ["Bread"], ["Salt"]]}).read_bytes()
     if ending in (".sqlite", ".sqlite3", ".db"):
         return sqlite(folder)
@@ -95,7 +95,7 @@ def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_refused_by_name(
             list(open_source(str(path)).iter_rows())
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "csv", ".csv", "a.csv.7z"])
+@pytest.mark.parametrize("name", ["a.txt", "a.xlw", "a", "a.gz", "csv", ".csv", "a.csv.7z"])
 def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"title\nBread\n")
     with pytest.raises(

@@ -10,9 +10,9 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.sources import compressed
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.opener import open_source
+from stackroom.sources.opener import open_file, open_source
 from stackroom.sources.sheet_rows import SheetRows
-from support.spreadsheets import with_cached_values, write_ods, write_xlsx
+from support.spreadsheets import with_cached_values, write_ods, write_xls, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
 
@@ -112,7 +112,7 @@ def test_a_sheet_without_rows_is_refused(tmp_path: Path, sheets: Any, options: A
     [
         (b"name,price\n", "cannot be read as a spreadsheet"),
         (b"", "cannot be read as a spreadsheet"),
-        (b"\xd0\xcf\x11\xe0" + bytes(600), "it is encrypted, or in the format of before 2007"),
+        (b"\xd0\xcf\x11\xe0" + bytes(600), "cannot be read as a spreadsheet"),
     ],
 )
 def test_what_is_no_spreadsheet_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
@@ -166,3 +166,11 @@ def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(
     path.write_bytes(path.read_bytes().replace(size, (9).to_bytes(4, "little")))
     with pytest.raises(InputError, match=r"unpacks to more than 2 MB|cannot be read as a spreadsheet"):
         SheetRows(path)
+
+
+def test_a_workbook_of_before_2007_is_read_and_an_encrypted_one_of_today_is_told_from_it(tmp_path: Path) -> None:
+    rows = [["Wines of the house"], ["name", "price"], ["Zürcher Räuschling", 12.5], ["Fendant", 9]]
+    path = write_xls(tmp_path / "wines.xls", {"Wines": rows, "Empty": []})
+    assert values(path) == [{"name": "Zürcher Räuschling", "price": 12.5}, {"name": "Fendant", "price": 9}]
+    with pytest.raises(InputError, match="it is encrypted; save it without a password"):
+        open_file(write_xls(tmp_path / "locked.xlsx", {"Wines": rows}, stream="EncryptedPackage"))
