@@ -1,8 +1,8 @@
-"""The English of preference sentences: the words of `preference_words.toml`, and patterns with their readings."""
+"""The English of preference sentences: words and patterns of the TOML files beside this one, and their readings."""
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
@@ -103,8 +103,6 @@ FILLER: Final = phrases(TABLES["filler"])
 EDGES: Final = phrases(TABLES["edges"])
 TONE_NOUNS: Final = phrases(TABLES["tone_nouns"])
 OCCASIONS: Final = phrases(TABLES["occasions"])
-YOUNG: Final = phrases(TABLES["young"])
-SMALL_CHILDREN: Final = phrases(TABLES["small_children"])
 TONES: Final[Mapping[str, str]] = by_phrase(TABLES["tones"])
 """Each tone or setting word, and the description to embed in its place."""
 UNCHECKED: Final = phrases(TABLES["unchecked"])
@@ -122,129 +120,69 @@ def alternation(phrases: Iterable[str]) -> str:
     )
 
 
-# Gaps are bounded, so that no pattern backtracks without limit.
-GAP: Final = r"\s{0,3}"
-DASH_GAP: Final = r"[\s-]{0,3}"
-TO: Final = rf"{GAP}(?:-|–|—|\b(?:to|and|or|through|till|until)\b){GAP}"
+@lru_cache(maxsize=64)
+def composed(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """Return a pattern of `preference_patterns.toml`; `labels` are the names of fields in one of limits on them."""
+
+    def fill(found: re.Match[str]) -> str:
+        if not found["words"]:
+            return expanded(found["name"])
+        return alternation(labels if found["name"] == "labels" else WORDS_OF_PATTERNS[found["name"]])
+
+    def expanded(part: str) -> str:
+        return PLACEHOLDER.sub(fill, PATTERNS[part].replace("\n", ""))
+
+    return pattern(expanded(name), re.IGNORECASE)
+
+
+PATTERNS: Final[Mapping[str, str]] = load_packaged("stackroom.text", "preference_patterns.toml")
+PLACEHOLDER: Final = re.compile(r"<<(?P<words>words )?(?P<name>\w+)>>")
 ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
 MAGNITUDES: Final[Mapping[str, int]] = {"thousand": 10**3, "k": 10**3, "million": 10**6, "billion": 10**9}
-NUMBER: Final = (
-    rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)})|a(?=\s(?:million|thousand|billion))"
-    r"|(?:half\s)?an?(?=\s(?:hour|minute|kilo|dozen)))"
-    rf"(?:\s?(?:{alternation(MAGNITUDES)}))?(?:\sand\sa\shalf\b)?"
-)
-DECADE: Final = rf"(?:(?:early|mid|late)[\s-]{{1,2}})?(?:'?(?:1[5-9]|20)?[0-9]0'?s|{alternation(DECADES)})"
-MOMENT: Final = (
-    rf"(?:{DECADE}|(?:1[5-9]|20)[0-9]{{2}})(?!\w|-[0-9]{{1,3}}\b|[\s-](?:style|aesthetic|vibe|feel|look|nostalgia))"
-)
+WORDS_OF_PATTERNS: Final[Mapping[str, Collection[str]]] = {
+    "alone": phrases(TABLES["alone"]),
+    "bounds": (*LENGTH_BOUNDS, *YEAR_BOUNDS),
+    "decades": DECADES,
+    "length_bounds": LENGTH_BOUNDS,
+    "length_endings": LENGTH_ENDINGS,
+    "loose_numbers": LOOSE_NUMBERS,
+    "magnitudes": MAGNITUDES,
+    "numbers": NUMBERS,
+    "ordinals": ORDINALS,
+    "sizes": (*SHORT_WORDS, *LONG_WORDS),
+    "small_children": phrases(TABLES["small_children"]),
+    "year_bounds": YEAR_BOUNDS,
+    "year_endings": YEAR_ENDINGS,
+    "young": phrases(TABLES["young"]),
+}
 
-YEARS: Final = pattern(
-    rf"(?=[\w'<>≤≥~])(?<![\w.])(?<!their )(?<!his )(?<!her )(?:(?P<before>{alternation(YEAR_BOUNDS)}){DASH_GAP})?"
-    rf"(?:the\s)?(?P<low>{MOMENT})(?:{TO}(?:the\s)?(?P<high>{MOMENT}))?"
-    rf"(?:{GAP}(?P<after>{alternation(YEAR_ENDINGS)})(?!{GAP}(?:the\s)?'?[0-9]))?",
-    re.IGNORECASE,
-)
-LENGTHS: Final = pattern(
-    rf"(?=[\w<>≤≥~])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
-    rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>%|[^\W\d_]{{1,30}})(?!\w)"
-    rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
-    re.IGNORECASE,
-)
-SIGN: Final = r"[A-Z]{0,2}[$£¥₹€]"
-"""A currency that is written before its number, such as `$` and `CA$`."""
-AMOUNT: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,2})?(?![0-9.,]?[0-9]|\w)"
-FIGURE: Final = rf"(?:{AMOUNT}(?:\s?(?:{alternation(MAGNITUDES)}))?|{NUMBER})"
-SIGNED: Final = pattern(r"(?<!\S)(?P<value>[+-][0-9]{1,4})(?:\s?kg)?\b")
-MAKER: Final = pattern(
-    r"(?:\b(?:[a-z]{2,12}ed|written|made|sung)\s{1,3})?\bby\s{1,3}\Z",
-    re.IGNORECASE,
-)
-"""The words before the name of a maker."""
-JOINT_OF_NAME: Final = pattern(r"[\s.,]{1,3}")
+YEARS: Final = composed("years")
+LENGTHS: Final = composed("lengths")
+SIGNED: Final = composed("signed")
+MAKER: Final = composed("maker")
+JOINT_OF_NAME: Final = composed("joint_of_name")
 LONGEST_PERSON: Final = 5
 NEAR_WORDS: Final = 3
 """A query of no more words may be a misspelt name."""
 SURNAME_CHARS: Final = 4
 """The length from which a name that is written with a capital is one by itself."""
-PRICES: Final = pattern(
-    rf"(?=[\w<>≤≥~$£¥₹€])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<unit>{SIGN}){GAP}(?P<low>{AMOUNT})"
-    rf"(?:{TO}(?:{SIGN})?{GAP}(?P<high>{AMOUNT}))?(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?",
-    re.IGNORECASE,
-)
-SIZES: Final = pattern(
-    rf"\b(?P<size>{alternation((*SHORT_WORDS, *LONG_WORDS))})\s{{1,3}}(?P<unit>[^\W\d_]{{2,30}})(?!\w)", re.IGNORECASE
-)
-AGE: Final = pattern(
-    rf"\b(?:(?P<not>not|no|nothing|none|never|isn't|aren't)\s{{1,3}})?(?:(?:much|any)\s)?"
-    rf"(?P<than>older than|newer than|younger than|more than|less than|over|under|at least|at most)\s{{1,3}}"
-    rf"(?P<count>{NUMBER})\s(?P<unit>years?|decades?)(?:(?<=years)|(?<=year)|(?<=decade)|(?<=decades))"
-    rf"(?:\s(?:old|ago)\b|(?<=years)(?!\s?\w))",
-    re.IGNORECASE,
-)
-AUDIENCE: Final = pattern(
-    r"(?:\b(?:age[\s-])?(?:appropriate|suitable|fit|safe|good|ok|okay|fine|right|made|meant)\s{1,3})?"
-    r"\b(?:for|with)\s{1,3}(?:(?:an?|my|our|the|his|her|their|kids|children|some|very|really)\s{1,3}){0,2}"
-    rf"(?:(?:{alternation(YOUNG)})\s(?:kids?|children|child|ones)\b|(?:{alternation(SMALL_CHILDREN)})"
-    rf"|(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
-    rf"|(?:ages?|aged|age of|(?:(?<=kids )|(?<=children ))(?:of|from|under))\s{{1,3}}(?P<ages>{NUMBER})"
-    rf"(?:{TO}(?:{NUMBER}|up|older|above|younger|under))?\+?)"
-    r"(?:\s{1,3}(?:son|daughter|kid|kids|child|children|boy|girl|boys|girls|nephew|niece|brother|sister)\b)?",
-    re.IGNORECASE,
-)
-RELEASED: Final = (
-    r"(?:aired|airing|airs|air|released|premiered|premiering|premieres|came out|broadcast|started|starting)"
-)
-SEASONS: Final = pattern(
-    rf"\b(?:(?:that\s)?(?:{RELEASED}\s{{1,3}})?(?:in|from|of|during|for)\s{{1,3}}(?:the\s{{1,3}})?)?"
-    r"(?P<dated>[^\W\d_]{3,12})(?:\s{1,3}season)?(?:,?\s{1,3}(?:of|in))?,?(?=\s{1,3}(?:1[5-9]|20)[0-9]{2}\b)"
-    rf"|\b{RELEASED}\s{{1,3}}(?:in|during)\s{{1,3}}(?:the\s{{1,3}})?(?P<released>[^\W\d_]{{3,12}})\b"
-    r"(?:\s{1,3}season\b)?",
-    re.IGNORECASE,
-)
-UNITLESS: Final = pattern(
-    rf"(?:^|(?<=[,;.(])|(?<=[,;.(]\s)|(?<=\bbut\s)|(?<=\band\s)|(?<=\bwith\s))(?P<before>{alternation(LENGTH_BOUNDS)})"
-    rf"{GAP}(?P<low>[0-9]{{1,3}}|{alternation(NUMBERS)})(?={GAP}(?:$|[,;.)!?]|\b(?:but|and)\b))",
-    re.IGNORECASE,
-)
-LATELY: Final = pattern(
-    rf"\b(?:(?:from|in|within|over|during|of)\s)?(?:the\s)?(?P<which>last|past|previous|this)\s"
-    rf"(?:(?P<count>{NUMBER}|{alternation(LOOSE_NUMBERS)})\s)?(?P<unit>years?|decades?)\b",
-    re.IGNORECASE,
-)
-CENTURIES: Final = pattern(
-    rf"(?:\b(?P<before>{alternation(YEAR_BOUNDS)}){GAP})?(?:the\s)?"
-    rf"\b(?:(?P<century>[0-9]{{1,2}})(?:st|nd|rd|th)|(?P<ordinal>{alternation(ORDINALS)})|this)[\s-]century\b",
-    re.IGNORECASE,
-)
-BEFORE_CHRIST: Final = pattern(
-    rf"(?:(?:\b(?P<before>{alternation(YEAR_BOUNDS)}){GAP})?\b(?P<low>[0-9]{{1,5}})\s?)?"
-    r"(?:\bbefore christ\b|\bBCE?\b|\bB\.C\.)",
-    re.IGNORECASE,
-)
-ALONE: Final = pattern(rf"\b(?:{alternation(phrases(TABLES['alone']))})", re.IGNORECASE)
-SET_IN_YEARS: Final = pattern(
-    rf"\b(?:set|takes? place|taking place|happening)\s(?:in|during|around)\s(?P<said>(?:the\s)?{MOMENT}"
-    r"(?:\s(?-i:[A-Z])\w{0,20})?)",
-    re.IGNORECASE,
-)
-REFERENCE: Final = pattern(
-    r"\b(?:(?P<like>like)|similar to|in the (?:vein|style|spirit) of|along the lines of|reminiscent of|comparable to"
-    r"|(?:in )?the same (?:vein|vibe|style) as)\s{1,3}"
-    r"(?!(?:this|that|these|those|them|it|something|anything|when|what|how|to)\b)",
-    re.IGNORECASE,
-)
-LIKE_IS_A_VERB: Final = pattern(
-    r"(?<![\w'])(?:i|i'd|we|we'd|you|they|would|really|also|don't|do not|didn't|to|feel)\s{1,3}\Z", re.IGNORECASE
-)
-QUOTED: Final = pattern(r"\"[^\"]{1,200}\"|'(?:[^']|'(?=\w)){1,200}'(?!\w)")
-NEXT_QUOTED: Final = pattern(r"(?:\s{0,3}(?:,|\band\b|\bor\b|&)){1,2}\s{0,3}(?=[\"'])", re.IGNORECASE)
-AFTER_TITLE: Final = pattern(
-    r",|;(?=\s|\Z)|[\n\0]|(?<!\bdr)(?<!\bmr)(?<!\bmrs)(?<!\bst)(?<!\bvs)(?<!\bvol)\.\s|\b(?:but|except|without)\b"
-    r"|\b(?:and|or) (?:not?|nothing|without|something like|like|similar to)\b|\bwith (?:more|less|fewer|no)\b"
-    r"|\b(?:after|before|since|until|under|over|from|between|post|pre)[ -](?:the )?'?[0-9]|\bplease\b",
-    re.IGNORECASE,
-)
-TOKEN: Final = pattern(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[.,;:!?()/&–—](?![.,;:!?()/&–—])", re.IGNORECASE)
+PRICES: Final = composed("prices")
+SIZES: Final = composed("sizes")
+AGE: Final = composed("age")
+AUDIENCE: Final = composed("audience")
+SEASONS: Final = composed("seasons")
+UNITLESS: Final = composed("unitless")
+LATELY: Final = composed("lately")
+CENTURIES: Final = composed("centuries")
+BEFORE_CHRIST: Final = composed("before_christ")
+ALONE: Final = composed("alone")
+SET_IN_YEARS: Final = composed("set_in_years")
+REFERENCE: Final = composed("reference")
+LIKE_IS_A_VERB: Final = composed("like_is_a_verb")
+QUOTED: Final = composed("quoted")
+NEXT_QUOTED: Final = composed("next_quoted")
+AFTER_TITLE: Final = composed("after_title")
+TOKEN: Final = composed("token")
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
@@ -403,23 +341,11 @@ def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Senten
     """Yield the limits that name their field first: "challenge rating above 10", "price between 5 and 10"."""
     if not vocabulary.labels:
         return
-    for found in label_pattern(frozenset(vocabulary.labels)).finditer(text):
+    for found in composed("labelled", frozenset(vocabulary.labels)).finditer(text):
         low, high = number(found["low"]), number(found["high"] or found["low"])
         bound = bound_of(found["after"], found["before"])
         name = vocabulary.labels[phrase_key(found["label"])]
         yield SentencePiece(*found.span(), number_bounds(name, bound, low, high, vocabulary))
-
-
-@lru_cache(maxsize=64)
-def label_pattern(labels: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of limits on fields with these names."""
-    bounds = alternation((*LENGTH_BOUNDS, *YEAR_BOUNDS))
-    return pattern(
-        rf"\b(?P<label>{alternation(labels)})(?:\s(?:is|are|of|was|score|value)\b)?\s{{0,3}}[=:]?{GAP}"
-        rf"(?:(?P<before>{bounds}){GAP})?(?:{SIGN})?(?P<low>{FIGURE})(?:{TO}(?:{SIGN})?(?P<high>{FIGURE}))?"
-        rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?![\w.]*\w)",
-        re.IGNORECASE,
-    )
 
 
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
