@@ -53,7 +53,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 ADMIN_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("debug.sql", {"query": "select count(*) from items", "catalogue": DAMAGED}),
-    ("debug.inspect", {"query_type": "why", "catalogue": DAMAGED, "id": "x", "query": "y"}),
 ]
 OTHER_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "dragon breath", "catalogue": "dnd"}),

@@ -128,7 +128,7 @@ class ExplanationCheck:
 
     def _check(self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]) -> None:
         question = WhyParams(id=record.id, tool=self._tool.name, arguments={**more, "query": query})
-        tools = self._library.app.list_tools(LOCAL_USER)
+        tools = self._library.gate.toolbox_of(LOCAL_USER).tools.values()
         found = FoundRecord(self._view, record)
         told = explain_call(found, tools, LOCAL_USER, question).model_dump(mode="json")
         place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None
@@ -177,7 +177,9 @@ class ExplanationCheck:
             self._check_below(told, record, answer, path.limit)
 
     def _path(self, query: str, more: Mapping[str, Any], record: Record) -> Any:
-        (tool,) = [one for one in self._library.app.list_tools(LOCAL_USER) if one.name == self._tool.name]
+        (tool,) = [
+            one for one in self._library.gate.toolbox_of(LOCAL_USER).tools.values() if one.name == self._tool.name
+        ]
         assert tool.searches is not None
         return tool.searches(
             LOCAL_USER, tool.params.model_validate({"query": query, **more}), self._tool.catalogue, record.kind

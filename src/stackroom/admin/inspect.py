@@ -1,4 +1,4 @@
-"""`debug.inspect`: the state of the indexes, the last errors, integrity, and why a record is or is not found."""
+"""`debug.inspect`: the state of the indexes, the last errors, and integrity."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,16 +11,14 @@ from pydantic import Field
 
 from stackroom.admin.logs import LogRing
 from stackroom.admin.row_text import QueryResult, query_text
-from stackroom.errors import InputError, StorageError
-from stackroom.generic.explain import WhyParams, explain_call, require_record
-from stackroom.generic.tools import generic_tools
+from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.budget import PagedParams
-from stackroom.tools.catalogue import FoundRecord, OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
+from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
@@ -38,7 +36,6 @@ class Inspection(StrEnum):
     INDEX = "index"
     ERRORS = "errors"
     INTEGRITY = "integrity"
-    WHY = "why"
 
 
 class InspectParams(PagedParams, GenericParams):
@@ -46,11 +43,6 @@ class InspectParams(PagedParams, GenericParams):
 
     query_type: Annotated[Inspection, one_of(Inspection)]
     catalogue: str | None = Field(default=None, description="Only this one")
-    id: str | None = Field(default=None, description="For 'why': the record")
-    query: str | None = Field(default=None, description="For 'why': what was searched")
-    filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")
-    tool: str | None = Field(default=None, description="For 'why': the search tool; default search")
-    arguments: dict[str, Any] | None = Field(default=None, description="For 'why': other arguments of the tool")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -66,21 +58,15 @@ class Inspector:
         catalogues: Callable[[], Sequence[OpenCatalogue]],
         ring: LogRing | None = None,
         *,
-        tools: Callable[[Principal], Sequence[ToolSpec]] = lambda _principal: (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`catalogues` returns the ones served at present; `ring` has the last lines of the log.
-
-        `tools` returns those that a caller is served, so that a search is explained as the tool does it.
-        """
+        """`catalogues` returns the ones served at present; `ring` has the last lines of the log."""
         self._catalogues = catalogues
-        self._tools = tools
         self._monotonic = monotonic
         self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
             Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],
             Inspection.ERRORS: lambda _principal, _params: [line.plain() for line in ring.errors()] if ring else [],
             Inspection.INTEGRITY: self._integrity,
-            Inspection.WHY: self._why,
         }
 
     def inspect(self, principal: Principal, params: InspectParams) -> QueryResult:
@@ -122,30 +108,13 @@ class Inspector:
         except _CheckTimeoutError:
             yield PartHealth("all", None, f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check")
 
-    def _why(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
-        if not params.id or not params.query:
-            raise InputError("'why' needs an 'id' and a 'query'")
-        place, seen = parse_address(params.id), visible_catalogues(self._catalogues(), principal)
-        is_address = place is not None and place[0] in {catalogue.name for catalogue in seen}
-        name = place[0] if place and is_address and params.catalogue is None else params.catalogue
-        view = choose_catalogue(seen, principal, name).view()
-        given = {"filters": params.filters} if params.filters else {}
-        asked = WhyParams(
-            id=params.id,
-            tool=params.tool or "search",
-            arguments={**given, **(params.arguments or {}), "query": params.query},
-        )
-        found = FoundRecord(view, require_record(view, params.id, principal))
-        tools = [*generic_tools([view.catalogue]), *self._tools(principal)]
-        return [explain_call(found, tools, principal, asked).model_dump(mode="json")]
-
 
 def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
     """Declare `debug.inspect`."""
     return [
         ToolSpec(
             name="debug.inspect",
-            description="State of the indexes, recent errors, integrity, or why a search does (not) find a record.",
+            description="State of the indexes, recent errors, or integrity.",
             params=InspectParams,
             result=QueryResult,
             action=Action.SERVER_ADMIN,

@@ -76,7 +76,7 @@ class AdminServer:
                 *server_tools(state),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
-                *inspect_tools(Inspector(app.list_served, self._ring, tools=app.list_tools)),
+                *inspect_tools(Inspector(app.list_served, self._ring)),
             ],
             resources=[
                 *log_resources(self._ring),

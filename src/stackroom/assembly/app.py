@@ -16,7 +16,6 @@ from stackroom.embed.adapters import WatchedEmbedder, is_on_this_machine
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate, Limiter, Observer
-from stackroom.model.principal import Principal
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.packs.status import ReleaseStatus
@@ -27,7 +26,6 @@ from stackroom.shelf.port import Problem
 from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.own_storage import OwnStorage
-from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 OPEN_LOCAL = "stackroom.control.database.engine:open_local"
@@ -172,11 +170,6 @@ class App(Workshop):
             on_storage_error=serving.suspect,
             hide_places=self.hide_places,
         )
-
-    def list_tools(self, principal: Principal) -> list[ToolSpec]:
-        """Return the tools over the catalogues that a caller sees, as the last gate serves them; none before one."""
-        toolboxes = self._serving.toolboxes if self._serving else None
-        return list(toolboxes.of(principal.visibility).tools.values()) if toolboxes else []
 
     def list_open(self) -> list[OpenCatalogue]:
         """Return the catalogues that are open, for whatever purpose."""

@@ -28,7 +28,6 @@ from stackroom.toml_text import TomlError, parse_toml
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
-FORMER_PREFERENCES = "wishes"
 
 
 class DeclaredSearch(Declared):
@@ -208,24 +207,12 @@ def read_declaration(path: Path) -> str:
 def parse_declaration(text: str, *, origin: str) -> Declaration:
     """Parse and validate the form of a declaration; `origin` names it in errors."""
     try:
-        return Declaration.model_validate(_with_current_keys(parse_toml(text), origin=origin))
+        return Declaration.model_validate(parse_toml(text))
     except TomlError as error:
         raise SpecError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
         problems = "; ".join(_problem(details) for details in error.errors())
         raise SpecError(f"{origin}: {problems}") from error
-
-
-def _with_current_keys(declared: dict[str, Any], *, origin: str) -> dict[str, Any]:
-    """Return a declaration with the former key `wishes` as `preferences`."""
-    if FORMER_PREFERENCES not in declared:
-        return declared
-    if "preferences" in declared:
-        raise SpecError(
-            f"{origin}: [{FORMER_PREFERENCES}] is the former name of [preferences]; join both under [preferences]"
-        )
-    others = {key: value for key, value in declared.items() if key != FORMER_PREFERENCES}
-    return {**others, "preferences": declared[FORMER_PREFERENCES]}
 
 
 def _problem(details: Any) -> str:

@@ -1,4 +1,4 @@
-"""`debug.inspect`: indexes, errors, integrity, and why a record is or is not found."""
+"""`debug.inspect`: indexes, errors and integrity."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -42,16 +42,6 @@ def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[.
     """`debug.inspect` over two catalogues."""
     other = open_songs("other").opened
     return behind_gate(inspect_tools(Inspector(lambda: [songs.opened, other], ring)))
-
-
-@pytest.fixture
-def why(served: Any) -> Callable[..., dict[str, Any]]:
-    def ask(record_id: str, query: str, **more: Any) -> dict[str, Any]:
-        arguments = {"catalogue": "songs", **more}
-        (row,) = served.ask("debug.inspect", query_type="why", id=record_id, query=query, **arguments)["rows"]
-        return dict(row)
-
-    return ask
 
 
 @pytest.fixture
@@ -165,39 +155,6 @@ def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
     assert (answer["total"], answer["has_more"]) == (30, True)
 
 
-def test_a_record_that_is_found_has_its_rank_its_score_and_its_words(why: Callable[..., dict[str, Any]]) -> None:
-    found = why("Winter Road", "snow on a winter road")
-    assert (found["found"], found["rank"], found["match"]) == (True, 1, "hybrid")
-    assert found["terms"] == {"snow": True, "winter": True, "road": True}
-    assert any("has every word" in one for one in found["because"])
-    assert 0.5 <= found["score"] <= 1
-    assert set(found["parts"]) >= {"bm25", "name", "cosine", "fused"}
-
-
-def test_the_words_that_a_record_lacks_are_named(why: Callable[..., dict[str, Any]]) -> None:
-    found = why("River of Fire", "river ships")
-    assert found["terms"] == {"river": True, "ship": False}
-    assert any("it lacks: ship" in one for one in found["because"])
-    assert any("none of the words" in one for one in why("River of Fire", "ships")["because"])
-
-
-def test_a_record_that_is_not_there_is_said_not_to_be_with_the_nearest(served: Any) -> None:
-    code, text = served.refusal("debug.inspect", query_type="why", id="Winter Rod", query="x", catalogue="songs")
-    assert code == "not_found"
-    assert "songs/Winter Road" in text
-
-
-def test_an_address_names_its_catalogue(served: Any) -> None:
-    answer = served.ask("debug.inspect", query_type="why", id="songs/Winter Road", query="winter")
-    assert answer["rows"][0]["id"] == "songs/Winter Road"
-
-
-def test_why_needs_a_record_and_a_query(served: Any) -> None:
-    assert "'why' needs" in served.refusal("debug.inspect", query_type="why", id="songs/Seasons")[1]
-
-
 def test_what_somebody_does_not_see_is_not_inspected(served: Any) -> None:
     answer = served.ask("debug.inspect", query_type="index", principal=CONFINED)
     assert [row["catalogue"] for row in answer["rows"]] == ["other"]
-    arguments = {"query_type": "why", "id": "songs/Seasons", "query": "x"}
-    assert served.call("debug.inspect", principal=CONFINED, **arguments).error_code == "not_found"

@@ -17,9 +17,6 @@ role = "title"
 """
 
 
-KEYS = ("preferences", "wishes")
-
-
 def refusal(text: str) -> str:
     with pytest.raises(SpecError) as refused:
         parse_declaration(text, origin="things.toml")
@@ -79,14 +76,3 @@ def test_a_file_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
     path.write_bytes(SMALL.replace("Things", "Caf\xe9").encode("latin-1"))
     with pytest.raises(SpecError, match=r"latin\.toml"):
         read_declaration(path)
-
-
-def test_the_former_key_of_preferences_is_still_read() -> None:
-    current, former = (parse_declaration(f"{SMALL}\n[{key}.tags]\ncoop = ['co-op']", origin="x") for key in KEYS)
-    assert current == former
-    assert current.preferences.tags == {"coop": ("co-op",)}
-
-
-def test_preferences_under_both_keys_are_refused() -> None:
-    message = refusal(SMALL + "".join(f"\n[{key}.tags]\ncoop = ['co-op']" for key in KEYS))
-    assert "[wishes] is the former name of [preferences]; join both under [preferences]" in message

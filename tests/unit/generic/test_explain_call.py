@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from support.libraries import Library
@@ -34,17 +33,6 @@ def test_a_track_that_catalog_search_does_not_show_is_not_said_to_be_found(whole
     assert told["found"] == (track in [one["id"] for one in shown])
     assert (told["found"], told["cut"]) == (False, "tool")
     assert "only records from 0.5 on are shown" in told["because"][0]
-
-
-def test_debug_inspect_explains_the_tool_that_it_is_asked_about(whole: Library) -> None:
-    (tool,) = inspect_tools(Inspector(whole.app.list_open, tools=whole.app.list_tools))
-    asked = {"query_type": "why", "catalogue": "music", "id": first_track(whole), "query": "opera singers of Vienna"}
-    found = [
-        tool.run(LOCAL_USER, tool.params.model_validate({**asked, **more})).rows[0]
-        for more in ({}, {"tool": "catalog.search"}, {"tool": "catalog.search", "arguments": {"kind": "album"}})
-    ]
-    assert [one["tool"] for one in found] == ["search", "catalog.search", "catalog.search"]
-    assert found[2]["because"][0] == "the filter 'kind' leaves it out: it has track"
 
 
 def test_a_kind_that_a_tool_does_not_search_is_the_reason(whole: Library) -> None:

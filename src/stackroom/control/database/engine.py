@@ -56,8 +56,8 @@ BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = 9
-FORMER_VERSIONS = (7, 8)
-"""Brought to the present one when they are opened; versions 1 to 6 were steps before the first release."""
+FORMER_VERSION = 7
+"""Brought to the present one when it is opened; others were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
@@ -183,7 +183,7 @@ class ControlDatabase:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
         with self.read() as connection:
             version = self._schema_version(connection)
-        if version in (0, *FORMER_VERSIONS):
+        if version in (0, FORMER_VERSION):
             version = self._create_schema()
         if version != SCHEMA_VERSION:
             kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
@@ -197,7 +197,7 @@ class ControlDatabase:
         with self.begin() as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
-            if version not in (0, *FORMER_VERSIONS):
+            if version not in (0, FORMER_VERSION):
                 return version
             make = create_tables if version == 0 else upgrade_tables
             make(connection)
