@@ -17,7 +17,10 @@ DANUBE = "The Blue Danube"
 ALBUM = "/music/album?id=album-satie-gymnopedies"
 WATCH = """
 const Plain = window.Audio;
-window.Audio = function () { return (window.sound = new Plain()); };
+const sounds = window.sounds = [];
+window.Audio = function () { return sounds[sounds.push(new Plain()) - 1]; };
+const latest = () => sounds.find((one) => !one.paused) ?? sounds.find((one) => one.src) ?? sounds[0];
+Object.defineProperty(window, "sound", {get: latest});
 window.mediaKeys = {};
 const put = MediaSession.prototype.setActionHandler;
 MediaSession.prototype.setActionHandler = function (name, work) {
@@ -199,3 +202,47 @@ def test_a_search_is_seen_as_a_queue_and_what_cannot_be_played_says_so(listen: L
     expect(page.locator("main").get_by_role("button", name="Play", exact=True)).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     visit.check_access()
+
+
+def test_volume_shuffle_and_repeat_are_chosen_and_kept(listen: Listen) -> None:
+    one = listen()
+    page = one.open(ALBUM)
+    press(page.get_by_role("main"), "Play")
+    wait_playing(one, SATIE)
+    expect(player(page)).to_be_visible()
+    player(page).get_by_label("Volume").fill("0.4")
+    assert page.evaluate("sound.volume") == pytest.approx(0.4)
+    press(player(page), "Mute")
+    assert page.evaluate("sound.muted")
+    press(player(page), "Unmute")
+    press(player(page), "Repeat")
+    press(player(page), "Repeat one track")
+    page.evaluate("sound.currentTime = sound.duration - 0.2")
+    one.wait_until("() => sound.currentTime < 2 && !sound.paused")
+    wait_playing(one, SATIE)
+    press(player(page), "Repeat nothing")
+    press(player(page), "Shuffle")
+    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute("aria-pressed", "true")
+    one.check_access()
+    page.reload()
+    expect(player(page).get_by_label("Volume")).to_have_value("0.4")
+    expect(player(page).get_by_role("button", name="Shuffle")).to_have_attribute("aria-pressed", "true")
+    press(player(page), "Shuffle")
+    page.goto(f"{one.origin}/music/queue")
+    expect(queued(page).first).to_contain_text(SATIE)
+
+
+def test_the_next_track_is_loaded_before_the_last_one_ends_and_home_continues_it(listen: Listen) -> None:
+    one = listen()
+    page = one.open("/music")
+    page.get_by_role("list", name="Ready to play").get_by_role("button", name=re.compile("^Play ")).first.click()
+    one.wait_until("() => window.sound?.currentTime > 0")
+    first = page.evaluate("navigator.mediaSession.metadata.title")
+    one.wait_until("() => sounds.length === 2 && sounds[1].readyState > 1 && sounds[1].paused")
+    page.evaluate("sound.currentTime = Math.max(0, sound.duration - 1)")
+    one.wait_until("(title) => navigator.mediaSession.metadata.title !== title && !sounds[1].paused", first)
+    press(player(page), "Pause")
+    page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
+    expect(page.get_by_role("button", name=re.compile("Continue with"))).to_be_visible()
+    page.get_by_role("list", name="By mood").get_by_role("link", name="calm").click()
+    expect(page.get_by_role("searchbox")).to_have_value("calm")

@@ -6,7 +6,7 @@ import {duration} from "../../core/units.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Empty, Icon, Problem, Spinner} from "../../parts/basics.js";
 import {SearchBox} from "../explore/shared.js";
-import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playlists} from "./queue.js";
+import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playback, playlists, queue, resume} from "./queue.js";
 import {Artists, Cover, LikeButton, PlaylistForm, QueuePage, SaveTracks, Tracks, placeOf} from "./tracks.js";
 
 export const title = "Music";
@@ -64,9 +64,15 @@ function Cards({items, label}) {
   </li>`)}</ul>`;
 }
 
+const MOODS = ["calm", "cheerful", "melancholy", "solemn", "dance", "dreamy", "heroic"];
+
 function Home() {
+  const {tracks, index} = useStore(queue), {isPlaying} = useStore(playback), now = tracks[index];
   const without = ({tracks}) => !tracks.items.length && html`<p class="quiet">No track here has a file yet: <code>stackroom add FOLDER --as music</code> reads a folder of music.</p>`;
-  return html`<${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
+  return html`
+    ${now && !isPlaying && html`<p class="row"><button type="button" onClick=${resume}><${Icon} name="play" /> Continue with ${now.name}</button></p>`}
+    <ul class="chips moods" aria-label="By mood">${MOODS.map((mood) => html`<li key=${mood}><a class="chip" href=${`/music?q=${mood}`}>${mood}</a></li>`)}</ul>
+    <${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
     foot=${() => html`<${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you"}} />`} />`;
 }
 

@@ -4,12 +4,15 @@ import {ask} from "../../core/server.js";
 import {createStore, persisted, showDock} from "../../core/store.js";
 import {toast} from "../../parts/basics.js";
 
-export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true});
+export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true, repeat: "off", inOrder: []});
+export const sound = persisted("music_sound", {volume: 1, isMuted: false});
 export const playback = createStore({isPlaying: false, position: queue.get().at, length: 0, problem: null});
 const MOST_LISTED = 2000, MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, TRIES = 3, STEP_S = 10;
-const BACK_TO_START_S = 3, LONGEST_TICK_S = 2, COUNTED_S = 30;
+const BACK_TO_START_S = 3, LONGEST_TICK_S = 2, COUNTED_S = 30, AHEAD_S = 20;
 
-const audio = new Audio(), system = navigator.mediaSession;
+const system = navigator.mediaSession;
+// Two elements take turns: while one plays the end of a track, the other loads what follows, so that there is no gap.
+let audio = new Audio(), ahead = null;
 let loaded = null, heard = 0, before = 0, failures = 0, isFinding = false;
 
 function asTrack(one) {
@@ -33,7 +36,7 @@ export function current({tracks, index} = queue.get()) {
 export function play(given, index = 0) {
   const tracks = playable(given), {catalogue, id} = given[index] ?? {};
   if (!tracks.length) return toast("There is no file to play here.");
-  queue.set({tracks});
+  queue.set({tracks, inOrder: []});
   return playAt(Math.max(0, tracks.findIndex((one) => one.id === id && one.catalogue === catalogue)));
 }
 
@@ -54,13 +57,64 @@ export function playAt(index, at = 0) {
   count();
   queue.set({index, at});
   loaded = current();
-  const {name: title, artists, album, image, catalogue, id} = loaded;
+  const {name: title, artists, album, image} = loaded;
   playback.set({position: at, length: 0, problem: null});
-  audio.src = `/v1/media/${encodeURIComponent(catalogue)}/audio/${idPath(id)}`;
+  take(fileOf(loaded));
   audio.currentTime = at;
   showDock("player");
   if (system) system.metadata = new MediaMetadata({title, artist: artists.map(({name}) => name).join(", "), album: album?.name ?? "", artwork: image ? [{src: image}] : []});
   resume();
+}
+
+const fileOf = ({catalogue, id}) => new URL(`/v1/media/${encodeURIComponent(catalogue)}/audio/${idPath(id)}`, location.href).href;
+
+// Go on with the element that has the file already, or load it.
+function take(file) {
+  if (ahead?.src === file) {
+    audio.pause();
+    [audio, ahead] = [ahead, audio];
+  } else {
+    audio.src = file;
+  }
+}
+
+function loadAhead() {
+  const {tracks, index, repeat} = queue.get(), following = tracks[index + 1] ?? (repeat === "all" ? tracks[0] : null);
+  if (!following || audio.duration - audio.currentTime > AHEAD_S) return;
+  ahead ??= listened(new Audio());
+  const file = fileOf(following);
+  if (ahead.src !== file) Object.assign(ahead, {preload: "auto", src: file});
+}
+
+export function setSound(change) {
+  sound.set(change);
+  for (const one of [audio, ahead]) if (one) Object.assign(one, {volume: sound.get().volume, muted: sound.get().isMuted});
+}
+
+export function toggleMute() {
+  setSound({isMuted: !sound.get().isMuted});
+}
+
+const REPEATS = {off: "all", all: "one", one: "off"};
+
+export function changeRepeat() {
+  queue.set({repeat: REPEATS[queue.get().repeat ?? "off"]});
+}
+
+// What follows is played in an order by chance; turned off, everything is where it was.
+export function toggleShuffle() {
+  const {tracks, index, inOrder} = queue.get(), now = tracks[index];
+  if (inOrder.length) {
+    const keys = new Set(tracks.map(({key}) => key)), known = new Set(inOrder.map(({key}) => key));
+    const restored = [...inOrder.filter(({key}) => keys.has(key)), ...tracks.filter(({key}) => !known.has(key))];
+    return queue.set({tracks: restored, inOrder: [], index: Math.max(0, restored.findIndex(({key}) => key === now?.key))});
+  }
+  const rest = tracks.toSpliced(index, 1);
+  for (let place = rest.length - 1; place > 0; place -= 1) {
+    const other = Math.floor(Math.random() * (place + 1));
+    [rest[place], rest[other]] = [rest[other], rest[place]];
+  }
+  return queue.set({tracks: now ? [now, ...rest] : rest, inOrder: tracks, index: 0});
 }
 
 export function resume() {
@@ -79,8 +133,9 @@ export function toggle() {
 }
 
 export async function next() {
-  const {tracks, index, goesOn} = queue.get(), now = tracks[index];
+  const {tracks, index, goesOn, repeat} = queue.get(), now = tracks[index];
   if (index + 1 < tracks.length) return playAt(index + 1);
+  if (repeat === "all" && now) return playAt(0);
   if (isFinding || !now) return undefined;
   const added = goesOn ? await findSimilar(tracks) : [];
   // Something else may have been chosen meanwhile, and may be over, too.
@@ -124,7 +179,7 @@ export function clear() {
   loaded = null;
   pause();
   audio.removeAttribute("src");
-  queue.set({tracks: [], index: 0, at: 0});
+  queue.set({tracks: [], index: 0, at: 0, inOrder: []});
 }
 
 // The queue goes on with what is like its last track and not in it yet.
@@ -150,6 +205,7 @@ const EVENTS = {
     if (tick > 0 && tick < LONGEST_TICK_S) heard += tick;
     before = audio.currentTime;
     playback.set({position: before});
+    loadAhead();
   },
   durationchange: () => playback.set({length: Number.isFinite(audio.duration) ? audio.duration : 0}),
   play: () => playback.set({isPlaying: true}),
@@ -158,7 +214,7 @@ const EVENTS = {
     playback.set({isPlaying: false});
     if (loaded) queue.set({at: audio.currentTime});
   },
-  ended: next,
+  ended: () => (queue.get().repeat === "one" ? playAt(queue.get().index) : next()),
   error() {
     if (!loaded) return;
     failures += 1;
@@ -166,7 +222,11 @@ const EVENTS = {
     if (failures < TRIES && queue.get().index + 1 < queue.get().tracks.length) next();
   },
 };
-for (const [name, work] of Object.entries(EVENTS)) audio.addEventListener(name, work);
+function listened(element) {
+  for (const [name, work] of Object.entries(EVENTS)) element.addEventListener(name, () => { if (element === audio) work(); });
+  return Object.assign(element, {volume: sound.get().volume, muted: sound.get().isMuted});
+}
+listened(audio);
 window.addEventListener("pagehide", () => loaded && queue.set({at: audio.currentTime}));
 
 // Media keys, and what the system shows.

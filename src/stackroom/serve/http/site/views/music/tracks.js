@@ -9,8 +9,8 @@ import {Empty, Icon, toast} from "../../parts/basics.js";
 import {hitOf} from "../../parts/found.js";
 import {Dialog} from "../../parts/layers.js";
 import {
-  changePlaylist, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
-  previous, queue, remove, seek, setLike, toggle,
+  changePlaylist, changeRepeat, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
+  previous, queue, remove, seek, setLike, setSound, sound, toggle, toggleMute, toggleShuffle,
 } from "./queue.js";
 
 const STYLE = "views/records.css", EDIT = {moveUp, remove};
@@ -164,11 +164,14 @@ const KEYS = {
   " ": ["play or pause", toggle],
   n: ["play the next track", () => { next(); }],
   p: ["play the one before", previous],
+  m: ["mute, or no longer", toggleMute],
+  s: ["shuffle, or no longer", toggleShuffle],
+  r: ["repeat all, one, or nothing", changeRepeat],
   l: ["like what plays, or no longer", () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
 };
 
 export function Player() {
-  const track = useStore(queue, current), {isPlaying, problem} = useStore(playback);
+  const track = useStore(queue, current), {inOrder, repeat = "off"} = useStore(queue), {isPlaying, problem} = useStore(playback);
   const isShown = useStyle(STYLE) && track;
   useEffect(() => {
     if (!track) hideDock("player");
@@ -183,16 +186,28 @@ export function Player() {
       <${LikeButton} id=${track.id} name=${track.name} />
     </div>
     <div class="player-buttons">
+      <${IconButton} icon="shuffle" class=${`quiet-button wide-only ${inOrder.length ? "on" : ""}`} label="Shuffle" aria-pressed=${inOrder.length > 0} onClick=${toggleShuffle} />
       <${IconButton} icon="previous" label="Previous" onClick=${previous} />
-      <button type="button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
+      <button type="button" class="now-button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
       <${IconButton} icon="next" label="Next" onClick=${next} />
+      <${IconButton} icon=${repeat === "one" ? "once" : "repeat"} class=${`quiet-button wide-only ${repeat === "off" ? "" : "on"}`} label=${REPEAT_LABELS[repeat]} onClick=${changeRepeat} />
     </div>
     <${Seek} track=${track} />
     <div class="player-side">
+      <${Volume} />
       <a href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
       <${IconButton} icon="close" label="Close the player" onClick=${clear} />
     </div>
   </section>`;
+}
+
+const REPEAT_LABELS = {off: "Repeat", all: "Repeat one track", one: "Repeat nothing"};
+
+function Volume() {
+  const {volume, isMuted} = useStore(sound);
+  return html`<${IconButton} icon=${isMuted || !volume ? "silent" : "sound"} label=${isMuted ? "Unmute" : "Mute"} aria-pressed=${isMuted} onClick=${toggleMute} />
+    <input class="volume wide-only" type="range" min="0" max="1" step="0.05" aria-label="Volume" aria-valuetext=${`${Math.round(volume * 100)} %`} value=${isMuted ? 0 : volume}
+      onInput=${({target}) => setSound({volume: Number(target.value), isMuted: false})} />`;
 }
 
 function Seek({track}) {
