@@ -25,7 +25,7 @@ from stackroom.errors import (
 from stackroom.gate.answer import Answer, AnswerCache, answer_key, find_versions, read_versions
 from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
 from stackroom.gate.quarantine import (
-    find_flags,
+    flags_of,
     noted_forms,
     quarantine_content,
     quarantine_entry,
@@ -40,6 +40,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.resources.window import fit_content, parse_window, split_address
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
     NotedResult,
@@ -442,10 +443,10 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_
     result = with_safe_notes(with_query_notes(answered, context.parameters))
     is_partial = isinstance(result, NotedResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
-    flags = find_flags(forms.told or forms.structured, changing_tools)
+    flags = flags_of(forms, changing_tools)
     if flags:  # the line about them has to fit the budget too
         forms = fit_answer(result, params, lambda shown: noted_forms(safe_forms(_forms(tool, shown)), changing_tools))
-        flags = find_flags(forms.told or forms.structured, changing_tools)
+        flags = flags_of(forms, changing_tools)
     return Answer(
         structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result), flags=flags
     )
@@ -454,8 +455,10 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_
 def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
     """Return both forms of a result; notes come last, after what they are about."""
     structured = result.model_dump(mode="json", by_alias=True)
-    notes = {NOTES: structured.pop(NOTES)} if NOTES in structured else {}
-    return Forms(structured={**structured, **notes}, text=tool.text(result))
+    text = result_text(result, structured) if tool.text is result_text else tool.text(result)
+    if NOTES in structured:
+        structured[NOTES] = structured.pop(NOTES)
+    return Forms(structured=structured, text=text)
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from stackroom.model.record import Flag
-from stackroom.text.instructions import NO_TOOLS, find_in_texts, has_instructions, safe_message
+from stackroom.text.instructions import NO_TOOLS, find_in_texts, has_instructions, may_speak, safe_message
 from stackroom.text.safe import is_safe_json, safe_json, safe_line, safe_text, safe_value
 from stackroom.tools.budget import Forms
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry
@@ -39,7 +39,10 @@ def with_safe_notes(result: ToolResult) -> ToolResult:
 
 def safe_forms(forms: Forms) -> Forms:
     """Return both forms of an answer safe to show."""
-    return replace(forms, structured=safe_structure(forms.structured), text=_safe_form(forms.text))
+    text = _safe_form(forms.text)
+    if is_safe_json(forms.encoded):
+        return forms if text == forms.text else replace(forms, text=text)
+    return replace(forms, structured=safe_value(forms.structured), text=text)
 
 
 def noted_forms(forms: Forms, tools: Set[str] = NO_TOOLS) -> Forms:
@@ -47,7 +50,7 @@ def noted_forms(forms: Forms, tools: Set[str] = NO_TOOLS) -> Forms:
 
     A text that is JSON stays the same as the structured content, which then has the note too.
     """
-    flags = find_flags(forms.structured, tools)
+    flags = find_flags(forms.structured, tools, encoded=forms.encoded)
     if not flags:
         return forms
     note = note_of(flags)
@@ -71,13 +74,15 @@ def quarantine_entry(entry: ResourceEntry) -> ResourceEntry:
     return replace(entry, name=_safe_name(entry.name), title=_safe_name(entry.title))
 
 
-def safe_structure(structured: Any) -> Any:
-    """Return JSON values with every text safe; the same object where it is already."""
-    return structured if is_safe_json(orjson.dumps(structured).decode()) else safe_value(structured)
+def flags_of(forms: Forms, tools: Set[str]) -> tuple[Flag, ...]:
+    """Return the spans of an answer that speak to an assistant, in the form that tells more."""
+    return find_flags(forms.told, tools) if forms.told else find_flags(forms.structured, tools, encoded=forms.encoded)
 
 
-def find_flags(structured: Any, tools: Set[str] = NO_TOOLS) -> tuple[Flag, ...]:
-    """Return the spans of texts that speak to an assistant."""
+def find_flags(structured: Any, tools: Set[str] = NO_TOOLS, *, encoded: bytes | None = None) -> tuple[Flag, ...]:
+    """Return the spans of texts that speak to an assistant; `encoded` is the same as JSON, where there is one."""
+    if encoded is not None and not may_speak(encoded, tools):
+        return ()
     texts: list[str] = []
     _collect_scanned(structured, texts)
     spans = find_in_texts(texts, tools)

@@ -42,12 +42,16 @@ _POSES = (
     r"|all (?:previous|prior)|do not (?:tell|mention|reveal)|re(?:ply|spond) )",
 )
 _POSE = re.compile("|".join(_POSES), re.IGNORECASE | re.MULTILINE)
-_POSE_SIGNS = (
-    *("<|", "inst]", "<<", "_of_turn>", "system]", "</", "<tool", "<function", "<invoke", "<antml", "instruction:"),
-    *(f"{before}{role}{after}" for role in _ROLES.split("|") for before, after in (("<", ""), ("", ":"))),
-    *(f"{role} {message}" for role in (*_ROLES.split("|"), "admin", "hidden") for message in _MESSAGES.split("|")),
-)
-"""Every pose has one of these, in lower case; most texts have none, and substrings are fast to look for."""
+_TAGS = ("|", "<", "/", "start_of_turn>", "end_of_turn>", "tool", "function", "invoke", "antml", *_ROLES.split("|"))
+_ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES.split("|")))
+_POSE_SIGNS = {
+    b"<": tuple(f"<{tag}".encode() for tag in _TAGS),
+    b"inst": (b"inst]", b"instruction:"),
+    **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES.split("|"), "admin", "hidden")},
+}
+"""Every pose has one of these in lower case, by a part that they share: most texts have none, which is soon seen."""
+_KELVIN = "\N{KELVIN SIGN}".encode()
+"""The one letter beyond ASCII whose lower case is in it."""
 _IMPERATIVE = re.compile(
     r"(?:\b(?:call|invoke|use|run|execute|trigger|rufe?|nutze|benutze|verwende|appelle[rz]?|utilise[rz]?|usa|llama|ejecuta"
     r"|вызови|используй)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
@@ -74,15 +78,16 @@ def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
 
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
-    """Return the spans of several texts that speak to an assistant, each with the index of its text.
-
-    Most answers have no sign in any text, which is seen at once in all of them together.
-    """
-    joined = "\n".join(texts)
-    if not _has_sign(joined.lower()) and not (tools and _names(frozenset(tools)).search(joined)):
+    """Return the spans of several texts that speak to an assistant, each with the index of its text."""
+    if not may_speak("\n".join(texts).encode("utf-8", "surrogatepass"), tools):
         return []
     spans = ((index, span) for index, text in enumerate(texts) for span in find_instructions(text, tools))
     return list(islice(spans, MOST_SPANS))
+
+
+def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
+    """Tell whether texts, joined or as JSON, may speak to an assistant: most have no sign of it anywhere."""
+    return _has_sign(raw) or any(name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools)
 
 
 def _without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
@@ -95,17 +100,15 @@ def _without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
-    if _has_sign(text.lower()):
+    if _has_sign(text.encode("utf-8", "surrogatepass")):
         yield from (Span(*match.span(), ROLE) for match in _POSE.finditer(text))
     if tools:
         yield from _iter_tool_calls(text, tools)
 
 
-def _has_sign(lowered: str) -> bool:
-    for sign in _POSE_SIGNS:  # noqa: SIM110  a generator is resumed for each of them, at ten times the cost
-        if sign in lowered:
-            return True
-    return False
+def _has_sign(raw: bytes) -> bool:
+    lowered = raw.lower().replace(_KELVIN, b"k")
+    return any(sign in lowered for part, signs in _POSE_SIGNS.items() if part in lowered for sign in signs)
 
 
 def _iter_tool_calls(text: str, tools: Set[str]) -> Iterator[Span]:

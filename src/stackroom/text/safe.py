@@ -79,7 +79,7 @@ _UNSAFE = rf"(?P<escape>{_ESCAPES})|(?P<pair>\r\n)|(?P<break>[{_BREAKS}])|(?P<ha
 _HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
 
 _LINE_ENDS = re.compile(r"[ \t]*[\n\u2028\u2029][\s\u2028\u2029]*")
-_ESCAPED = re.compile(r"\\(?:u00[01]|[bfr])")
+_ESCAPED = re.compile(rb"\\(?:u00[01]|[bfr])")
 """Suspects that are escaped in a JSON text."""
 
 
@@ -96,12 +96,12 @@ def safe_line(text: str) -> str:
     return _LINE_ENDS.sub(" ", safe_text(text))
 
 
-def is_safe(text: str) -> bool:
+def is_safe(text: str | bytes) -> bool:
     """Tell whether a text has no suspect character, in one pass; one that has may still be safe as it is."""
-    raw = text.encode("utf-8", "surrogatepass")  # bytes are ten times as fast to search
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # ten times as fast to search
     if len(raw.translate(None, _ASCII_SUSPECTS)) < len(raw):
         return False
-    return text.isascii() or _SUSPECT.search(raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")) is None
+    return raw.isascii() or _SUSPECT.search(raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")) is None
 
 
 def safe_value(value: Any) -> Any:
@@ -117,14 +117,14 @@ def safe_value(value: Any) -> Any:
 
 def safe_json(text: str, *, option: int = 0) -> str:
     """Return a JSON text with every text in it safe; `option` is that of orjson, for one that has to be rewritten."""
-    if is_safe_json(text):
+    if is_safe_json(text.encode("utf-8", "surrogatepass")):
         return text
     return orjson.dumps(safe_value(orjson.loads(text)), option=option).decode()
 
 
-def is_safe_json(text: str) -> bool:
+def is_safe_json(raw: bytes) -> bool:
     """Tell whether a JSON text has no suspect character, escaped or not; one that has may still be safe as it is."""
-    return _ESCAPED.search(text) is None and is_safe(text)
+    return (b"\\" not in raw or _ESCAPED.search(raw) is None) and is_safe(raw)
 
 
 @cache

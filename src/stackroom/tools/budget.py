@@ -28,7 +28,8 @@ from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 def value_text(value: Any) -> str:
     """Return a value on one line: a list of plain values with commas between, anything else nested as JSON."""
     if isinstance(value, str):
-        return " ".join(value.split())
+        has_spaces_alone = value.isprintable() and "  " not in value  # other blanks are not printable
+        return value.strip() if has_spaces_alone else " ".join(value.split())
     if isinstance(value, list | tuple) and value and all(isinstance(one, str | int | float) for one in value):
         return ", ".join(map(value_text, value))
     return json_text(value)
@@ -189,7 +190,7 @@ class PricedResult(NotedResult):
         return self.model_copy(update=shown)
 
     def shortened(self, chars: int) -> Self:
-        """Return the answer with its long texts cut to a number of characters."""
+        """Return the answer with its long texts cut to a number of characters; the others stay the same objects."""
         places = (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts)
         return cast(Self, _shortened_at(self, [place.split(".") for place in places], chars))
 
@@ -202,6 +203,11 @@ class Forms:
     text: str
     told: dict[str, Any] | None = None
     """What the text tells, where that is another part of the answer than the structured form has."""
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The structured form as compact JSON."""
+        return orjson.dumps(self.structured)
 
     @cached_property
     def text_tokens(self) -> float:
@@ -238,7 +244,7 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
     if both is whole or whole.text.startswith("{"):
         return both
     told = _first_that_fits(cut, lambda forms: forms.text_tokens / text_tokens)
-    return Forms(structured=both.structured, text=told.text, told=told.structured)
+    return both if told is both else Forms(structured=both.structured, text=told.text, told=told.structured)
 
 
 def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
@@ -270,9 +276,9 @@ def _shortened_at(value: Any, places: Sequence[Sequence[str]], chars: int) -> An
     if isinstance(value, BaseModel):
         names = list(value.model_extra or type(value).model_fields) if is_every else {place[0] for place in places}
         inside = {name: [place[1:] for place in places if place[0] in (name, EVERY)] for name in names}
-        return value.model_copy(
-            update={name: _shortened_at(getattr(value, name), rest, chars) for name, rest in inside.items()}
-        )
+        short = {name: _shortened_at(getattr(value, name), rest, chars) for name, rest in inside.items()}
+        changed = {name: one for name, one in short.items() if one != getattr(value, name)}
+        return value.model_copy(update=changed) if changed else value
     if isinstance(value, Mapping):
         return {key: shorten_value(inner, chars) if is_every else inner for key, inner in value.items()}
     return shorten_value(value, chars) if is_every else value
@@ -361,9 +367,10 @@ def _first_that_fits(cut: _Cut, price: Price) -> Forms:
 
 def _likely_lengths(whole: Forms, price: float) -> Sequence[int]:
     """Return the lengths of texts at which an answer may fit, by the parts of its text that are longer."""
-    parts = list(map(len, whole.text.split('"' if whole.text.startswith("{") else "\n")))
+    parts = map(len, whole.text.split('"' if whole.text.startswith("{") else "\n"))
+    long = [size for size in parts if size > TEXT_LENGTHS[-1]]
     wanted = ESTIMATE * whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
-    return [length for length in TEXT_LENGTHS if sum(max(part - length, 0) for part in parts) >= wanted]
+    return [length for length in TEXT_LENGTHS if sum(max(size - length, 0) for size in long) >= wanted]
 
 
 def _most_items(cut: _Cut, chars: int | None, price: Price) -> Forms | None:

@@ -5,7 +5,7 @@ and its short values, followed by its long ones. A shape declares with `headline
 `"{title} ({type}, {year})"`; otherwise it begins with its title or name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from string import Formatter
 from typing import Any, NamedTuple
@@ -13,16 +13,19 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from stackroom.model.principal import Action, Cost
-from stackroom.tools.budget import PricedResult, json_text, value_text
-from stackroom.tools.spec import Explained, FoundResult, NotedResult, ToolResult, ToolSpec, why_lines
+from stackroom.tools.budget import PricedResult, fields_text, json_text, value_text
+from stackroom.tools.spec import Explained, FoundResult, ToolResult, ToolSpec, why_lines
 
 NAMES = ("title", "name")
 """The fields that an entry is called by."""
 APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})
 """The fields that have a place of their own."""
 NESTED = (dict, list)
+AS_JSON = (dict, float, int, bool)
 LONG_CHARS = 80
 """The length from which a value has a line of its own."""
+PAIR = 2
+"""The number of fields of an object that is told in a list on one line."""
 
 
 class Part(NamedTuple):
@@ -32,35 +35,35 @@ class Part(NamedTuple):
     dumped: dict[str, Any]
 
 
-def result_text(result: ToolResult) -> str:
-    """Return the text of an answer; it begins with saying so where nothing answers."""
-    values = _values(_part_of(result))
-    plain = {name: text for name, value in values.items() if not _is_nested(value) and (text := _plain(value))}
+class Pairs(NamedTuple):
+    """A list of objects with two fields each, which is told on one line."""
+
+    items: Sequence[BaseModel]
+    dumped: Sequence[dict[str, Any]]
+
+
+def result_text(result: ToolResult, dumped: dict[str, Any] | None = None) -> str:
+    """Return the text of an answer; it begins with saying so where nothing answers. `dumped` is its JSON, if known."""
+    values = _values(Part(result, result.model_dump(mode="json", by_alias=True) if dumped is None else dumped))
+    nested = {name: value for name, value in values.items() if _is_nested(value)}
+    plain = {name: text for name, value in values.items() if name not in nested and (text := _plain(value))}
     short = {name: text for name, text in plain.items() if len(text) < LONG_CHARS}
-    lines = [_fields(short)] if short else []
+    lines = [fields_text(short)] if short else []
     lines += [f"{name}: {text}" for name, text in plain.items() if name not in short]
-    for name, value in values.items():
-        lines += _nested(name, value) if _is_nested(value) else []
-    text = "\n".join([*lines, *_remarks(result)]) or "nothing was found"
+    for name, value in nested.items():
+        lines += _nested(name, value)
+    remarks = result.remarks if isinstance(result, PricedResult) else getattr(result, "notes", ())
+    text = "\n".join([*lines, *remarks]) or "nothing was found"
     return result.with_evidence(text) if isinstance(result, FoundResult) else text
-
-
-def _remarks(result: ToolResult) -> Sequence[str]:
-    if isinstance(result, PricedResult):
-        return result.remarks
-    return result.notes if isinstance(result, NotedResult) else ()
-
-
-def _part_of(item: BaseModel) -> Part:
-    return Part(item, item.model_dump(mode="json", by_alias=True))
 
 
 def _values(part: Part) -> dict[str, Any]:
     """Return the values of an object by the names that clients see: objects as parts, others as JSON has them."""
-    attributes = _attributes(type(part.item))
+    item, dumped = part
+    attributes = _attributes(type(item))
     return {
-        name: _with_parts(getattr(part.item, attributes.get(name, ""), None), value) if type(value) in NESTED else value
-        for name, value in part.dumped.items()
+        name: _with_parts(getattr(item, attributes.get(name, ""), None), value) if type(value) in NESTED else value
+        for name, value in dumped.items()
         if name not in APART
     }
 
@@ -72,19 +75,19 @@ def _attributes(shape: type[BaseModel]) -> dict[str, str]:
 
 
 def _with_parts(value: Any, dumped: Any) -> Any:
-    """Return a value as JSON has it, with the objects in it as parts."""
+    """Return a value as JSON has it, with the objects in it as parts; those of a list have one shape."""
     if isinstance(value, BaseModel):
         return Part(value, dumped)
-    if isinstance(value, list | tuple) and any(isinstance(one, BaseModel) for one in value):
-        return [Part(*both) for both in zip(value, dumped, strict=True)]
-    return dumped
+    if not isinstance(value, list | tuple) or not value or not isinstance(value[0], BaseModel):
+        return dumped
+    if len(_attributes(type(value[0]))) == PAIR:
+        return Pairs(value, dumped)
+    return [Part(*both) for both in zip(value, dumped, strict=True)]
 
 
 def _is_nested(value: Any) -> bool:
     """Tell whether a value has lines of its own: an object, or a list of objects with more than two fields."""
-    if isinstance(value, Part):
-        return True
-    return isinstance(value, list) and any(isinstance(one, Part) and not _is_pair(one) for one in value)
+    return type(value) is Part or (type(value) is list and bool(value) and type(value[0]) is Part)
 
 
 def _nested(name: str, value: Any) -> Iterator[str]:
@@ -96,7 +99,7 @@ def _nested(name: str, value: Any) -> Iterator[str]:
     elif hasattr(value.item, "items"):
         values = _values(value)
         about = {key: text for key, one in values.items() if not _is_nested(one) and (text := _plain(one))}
-        yield f"{name} ({_fields(about)}):"
+        yield f"{name} ({fields_text(about)}):"
         for entry in values["items"]:
             yield from _entry(entry, "- ")
         for entry in values.get("nearest", ()):
@@ -105,28 +108,34 @@ def _nested(name: str, value: Any) -> Iterator[str]:
         yield from _entry(value, f"{name}: ")
 
 
-def _entry(entry: Part, mark: str) -> Iterator[str]:
-    """Yield the lines of an entry: its headline, id and short values, then each long one."""
+def _entry(entry: Part, mark: str) -> list[str]:
+    """Return the lines of an entry: its headline, id and short values, then each long one."""
     values = _values(entry)
     head = _headline(entry.item, values)
-    shown = {name: text for name, value in values.items() if (text := _plain(value))}
-    short = {name: text for name, text in shown.items() if len(text) < LONG_CHARS and not _is_passage(values[name])}
-    yield f"{mark}{' '.join(part for part in (head, _fields(short)) if part)}"
-    for name in [name for name in shown if name not in short]:
-        yield f"   {name}:\n{values[name]}" if _is_passage(values[name]) else f"   {name}: {shown[name]}"
-    if isinstance(entry.item, Explained):
-        yield from (f"   {line}" for line in why_lines(entry.item.why))
+    short, long = [], []
+    for name, value in values.items():
+        if type(value) is str and "\n" in value and "\n" in value.strip():
+            long.append(f"   {name}:\n{value}")  # a passage of several lines, which are kept
+        elif len(text := _plain(value)) >= LONG_CHARS:
+            long.append(f"   {name}: {text}")
+        elif text:
+            short.append(f"{name}: {text}")
+    told = "; ".join(short)
+    first = f"{mark}{head} {told}" if head and told else f"{mark}{head or told}"
+    why = why_lines(entry.item.why) if isinstance(entry.item, Explained) else ()
+    return [first, *long, *(f"   {line}" for line in why)]
 
 
 def _headline(entry: BaseModel, values: dict[str, Any]) -> str:
     """Return the beginning of an entry, and take the values that it has from the others."""
-    known = next((f"{{{name}}}" for name in NAMES if name in values), "")
-    template: str = getattr(entry, "headline", known)
+    template: str | None = getattr(entry, "headline", None)
+    if template is None:
+        template = next((f"{{{name}}}" for name in NAMES if name in values), "")
     texts = {name: _plain(values.pop(name, None)) or "unknown" for name in _names_in(template)}
     head = template.format_map(texts)
-    catalogue = getattr(entry, "catalogue", None)
     if values.get("id") in (None, ""):
         return head
+    catalogue = getattr(entry, "catalogue", None)
     return f"{head} [{f'{catalogue}/' if catalogue else ''}{values.pop('id')}]".strip()
 
 
@@ -135,54 +144,47 @@ def _names_in(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name))
 
 
-def _is_passage(value: Any) -> bool:
-    """Tell whether a text has several lines, which are kept."""
-    return isinstance(value, str) and "\n" in value.strip()
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, Part) and len(_attributes(type(value.item))) == 2
-
-
 def _plain(value: Any) -> str:
     """Return a value on one line; empty where there is none."""
-    if value is None or value is False or value in ("", [], {}):
+    shape = type(value)
+    if value is None or value is False or (shape in NESTED and not value):
         return ""
-    if isinstance(value, Part):
-        return _fields({name: text for name, one in _values(value).items() if (text := _plain(one))})
-    if isinstance(value, list) and any(isinstance(one, Part) for one in value):
-        return _pairs(value) if all(map(_is_pair, value)) else "; ".join(map(_in_brackets, value))
-    if isinstance(value, Mapping):
+    if shape in AS_JSON:
         return json_text(value)
-    return "true" if value is True else value_text(value)
+    return _parts_text(value) if shape in (Part, Pairs) or _is_nested(value) else value_text(value)
 
 
-def _pairs(parts: Sequence[Part]) -> str:
+def _parts_text(value: Part | Pairs | list[Part]) -> str:
+    if isinstance(value, Pairs):
+        return _pairs(value)
+    if isinstance(value, list):
+        return "; ".join(map(_in_brackets, value))
+    return fields_text({name: text for name, one in _values(value).items() if (text := _plain(one))})
+
+
+def _pairs(parts: Pairs) -> str:
     """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
-    pairs = [tuple(vars(part.item).values()) for part in parts]
-    if all(isinstance(second, int | float) for _, second in pairs):
+    pairs = [tuple(vars(item).values()) for item in parts.items]
+    kinds = {type(second) for _, second in pairs}
+    if all(issubclass(kind, int | float) for kind in kinds):
         return ", ".join(f"{first} ({second})" for first, second in pairs)
-    if not all(isinstance(second, str) for _, second in pairs):
-        return "; ".join(map(_with_second, parts))
+    if not all(issubclass(kind, str) for kind in kinds):
+        return "; ".join(map(_with_second, parts.items, parts.dumped))
     seconds: dict[str, list[str]] = {}
     for first, second in pairs:
         seconds.setdefault(first, []).append(second)
     return "; ".join(f"{first or 'others'}: {', '.join(some)}" for first, some in seconds.items())
 
 
-def _with_second(pair: Part) -> str:
-    (first, second), (_, dumped) = vars(pair.item).values(), (*pair.dumped.values(), None)[:2]
-    text = _plain(_with_parts(second, dumped))
+def _with_second(item: BaseModel, dumped: dict[str, Any]) -> str:
+    (first, second), (_, told) = vars(item).values(), (*dumped.values(), None)[:2]
+    text = _plain(_with_parts(second, told))
     return f"{first} ({text})" if text else str(first)
 
 
 def _in_brackets(part: Part) -> str:
     first, *rest = [text for value in _values(part).values() if (text := _plain(value))] or [""]
     return f"{first} ({', '.join(rest)})" if rest else first
-
-
-def _fields(texts: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in texts.items())
 
 
 catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text)

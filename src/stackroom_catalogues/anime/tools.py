@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -70,6 +71,7 @@ MOST_NAMES = 3
 """The most alternative names of a result; `get_anime_details` has all of them."""
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
 KANA, KANJI = re.compile("[\u3041-\u30fa]"), re.compile("[\u4e00-\u9fff]")
+_folded, _tag = lru_cache(maxsize=8)(fold_name), lru_cache(maxsize=4096)(TagShape)
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 
@@ -355,17 +357,18 @@ def _shape(record: Record) -> dict[str, Any]:
 
 
 def _tags(record: Record) -> list[TagShape]:
-    return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
+    return [_tag(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
 
 
 def first_names(names: Sequence[str], query: str) -> list[str]:
     """Return a few alternative names: the one that was asked for, an English and a native one, and others."""
-    wanted = fold_name(query)
-    asked_for = [name for name in names if wanted and wanted in fold_name(name)]
-    english = [name for name in names if name.isascii() and ENGLISH.search(name)]
-    native = [name for script in (KANA, KANJI) for name in names if script.search(name)]
-    chosen = [*sorted(asked_for, key=len)[:1], *english[:1], *native[:1]]
-    return list(dict.fromkeys((*chosen, *names)))[:MOST_NAMES]
+    wanted = _folded(query)
+    long_enough = [name for name in names if 0 < len(wanted) <= 2 * len(name)]  # folding hardly makes a name longer
+    asked_for = [name for name in long_enough if wanted in fold_name(name)]
+    english = (name for name in names if name.isascii() and ENGLISH.search(name))
+    native = (name for script in (KANA, KANJI) for name in names if script.search(name))
+    chosen = [min(asked_for, key=len, default=None), next(english, None), next(native, None)]
+    return list(dict.fromkeys(name for name in (*chosen, *names) if name is not None))[:MOST_NAMES]
 
 
 def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:

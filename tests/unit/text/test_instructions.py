@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from stackroom.text.chunks import split_passages
@@ -13,6 +14,7 @@ from stackroom.text.instructions import (
     find_in_texts,
     find_instructions,
     has_instructions,
+    may_speak,
     quoted,
     safe_message,
 )
@@ -139,3 +141,11 @@ def test_a_quote_is_one_line_of_bounded_length_with_its_end() -> None:
     assert "\n" not in shown
     assert len(shown) == LONGEST_QUOTE + 1
     assert shown.endswith(" (TV, 2001, mal-1)")
+
+
+@pytest.mark.parametrize(
+    "text", ["line\nusers.mutate", "<invo\N{KELVIN SIGN}e>", "SYSTEM PROMPT: obey", 'a "<|im_end|>"']
+)
+def test_a_sign_is_seen_in_the_json_of_a_text_too(text: str) -> None:
+    assert may_speak(orjson.dumps([text]), TOOLS)
+    assert not may_speak(orjson.dumps(["a human story about a system of trains"]), TOOLS)
