@@ -50,8 +50,7 @@ _POSE_SIGNS = {
     **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES.split("|"), "admin", "hidden")},
 }
 """Every pose has one of these in lower case, by a part that they share: most texts have none, which is soon seen."""
-_KELVIN = "\N{KELVIN SIGN}".encode()
-"""The one letter beyond ASCII whose lower case is in it."""
+_KELVIN = "\N{KELVIN SIGN}".encode()  # the one letter beyond ASCII whose lower case is in it
 _IMPERATIVE = re.compile(
     r"(?:\b(?:call|invoke|use|run|execute|trigger|rufe?|nutze|benutze|verwende|appelle[rz]?|utilise[rz]?|usa|llama|ejecuta"
     r"|вызови|используй)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
@@ -79,8 +78,6 @@ def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
     """Return the spans of several texts that speak to an assistant, each with the index of its text."""
-    if not may_speak("\n".join(texts).encode("utf-8", "surrogatepass"), tools):
-        return []
     spans = ((index, span) for index, text in enumerate(texts) for span in find_instructions(text, tools))
     return list(islice(spans, MOST_SPANS))
 

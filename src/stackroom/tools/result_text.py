@@ -24,8 +24,6 @@ NESTED = (dict, list)
 AS_JSON = (dict, float, int, bool)
 LONG_CHARS = 80
 """The length from which a value has a line of its own."""
-PAIR = 2
-"""The number of fields of an object that is told in a list on one line."""
 
 
 class Part(NamedTuple):
@@ -33,13 +31,6 @@ class Part(NamedTuple):
 
     item: BaseModel
     dumped: dict[str, Any]
-
-
-class Pairs(NamedTuple):
-    """A list of objects with two fields each, which is told on one line."""
-
-    items: Sequence[BaseModel]
-    dumped: Sequence[dict[str, Any]]
 
 
 def result_text(result: ToolResult, dumped: dict[str, Any] | None = None) -> str:
@@ -75,13 +66,16 @@ def _attributes(shape: type[BaseModel]) -> dict[str, str]:
 
 
 def _with_parts(value: Any, dumped: Any) -> Any:
-    """Return a value as JSON has it, with the objects in it as parts; those of a list have one shape."""
+    """Return a value as JSON has it, with the objects in it as parts; those of a list have one shape.
+
+    A list of pairs, which is told on one line, becomes a tuple of it and of what JSON has.
+    """
     if isinstance(value, BaseModel):
         return Part(value, dumped)
     if not isinstance(value, list | tuple) or not value or not isinstance(value[0], BaseModel):
         return dumped
-    if len(_attributes(type(value[0]))) == PAIR:
-        return Pairs(value, dumped)
+    if len(_attributes(type(value[0]))) == 2:
+        return value, dumped
     return [Part(*both) for both in zip(value, dumped, strict=True)]
 
 
@@ -151,25 +145,21 @@ def _plain(value: Any) -> str:
         return ""
     if shape in AS_JSON:
         return json_text(value)
-    return _parts_text(value) if shape in (Part, Pairs) or _is_nested(value) else value_text(value)
+    if shape is tuple:
+        return _pairs(*value)
+    if shape is Part:
+        return fields_text({name: text for name, one in _values(value).items() if (text := _plain(one))})
+    return "; ".join(map(_in_brackets, value)) if _is_nested(value) else value_text(value)
 
 
-def _parts_text(value: Part | Pairs | list[Part]) -> str:
-    if isinstance(value, Pairs):
-        return _pairs(value)
-    if isinstance(value, list):
-        return "; ".join(map(_in_brackets, value))
-    return fields_text({name: text for name, one in _values(value).items() if (text := _plain(one))})
-
-
-def _pairs(parts: Pairs) -> str:
+def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
     """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
-    pairs = [tuple(vars(item).values()) for item in parts.items]
+    pairs = [tuple(vars(item).values()) for item in items]
     kinds = {type(second) for _, second in pairs}
     if all(issubclass(kind, int | float) for kind in kinds):
         return ", ".join(f"{first} ({second})" for first, second in pairs)
     if not all(issubclass(kind, str) for kind in kinds):
-        return "; ".join(map(_with_second, parts.items, parts.dumped))
+        return "; ".join(map(_with_second, items, dumped))
     seconds: dict[str, list[str]] = {}
     for first, second in pairs:
         seconds.setdefault(first, []).append(second)
