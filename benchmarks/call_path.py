@@ -1,11 +1,12 @@
 """Count the path of a call: how many files and functions of ours it runs through, and how many Python calls it makes.
 
-    .venv/bin/python benchmarks/call_path.py --library HOME [--catalogue anime] [--list]
+    PYTHONPATH=tests .venv/bin/python benchmarks/call_path.py --library HOME [--catalogue anime] [--list]
 
 A server and a client over MCP's Streamable HTTP run in this process, and every call of a Python function in our own
-files is counted (`sys.setprofile`) while one search runs: warm, not from the cache, and then the same from the cache.
-The least of a few is told, since tasks in the background may run at the same time. Counts are of work, not of time, so
-that they are the same on every machine.
+files is counted (`support.work`) while one search runs: warm, not from the cache, and then the same from the cache;
+so are looks at files, and statements of SQL. The least of a few is told, since tasks in the background may run at the
+same time. Counts are of work, not of time, so that they are the same on every machine; those of a call without the
+transport are held by `tests/interaction/test_search_work.py`.
 """
 
 import argparse
@@ -15,44 +16,27 @@ import socket
 import sys
 import threading
 import time
-from collections import Counter
-from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import anyio
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-import stackroom
 from stackroom.cli.main import main as run_command
+from support.work import Recorder
 
-SOURCE = str(Path(stackroom.__file__).parent.parent)
 QUERIES = ("melancholy journey through space", "robots and the end of the world", "a quiet story about grief")
 PATIENCE_S = 120
 
 
-class Recorder:
-    """Counts calls of our own functions while it is on."""
-
-    def __init__(self) -> None:
-        self.is_on = False
-        self.calls: Counter[CodeType] = Counter()
-
-    def note(self, frame: FrameType, event: str, _argument: Any) -> None:
-        """Count a call; called by the interpreter."""
-        if self.is_on and event == "call" and frame.f_code.co_filename.startswith(SOURCE):
-            self.calls[frame.f_code] += 1
-
-    def files(self) -> Counter[str]:
-        """Return the calls by file."""
-        files: Counter[str] = Counter()
-        for code, count in self.calls.items():
-            files[code.co_filename.removeprefix(f"{SOURCE}/")] += count
-        return files
+RECORDERS = [Recorder()]
+"""The recorder of the call that runs, last."""
 
 
-RECORDER = Recorder()
+def note(frame: FrameType, event: str, argument: Any) -> None:
+    """Count a call; called by the interpreter, in every thread."""
+    RECORDERS[-1].note(frame, event, argument)
 
 
 def main() -> None:
@@ -66,8 +50,8 @@ def main() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    threading.setprofile(RECORDER.note)
-    sys.setprofile(RECORDER.note)
+    threading.setprofile(note)
+    sys.setprofile(note)
     client = threading.Thread(target=measure, args=(port, given.catalogue, given.list))
     client.start()
     run_command(["serve", "--http", "--no-accounts", "--port", str(port)])
@@ -91,26 +75,29 @@ async def search(url: str, catalogue: str, is_listed: bool) -> None:
         searched = [await counted(client, {"query": query, "catalogue": catalogue, "limit": 10}) for query in QUERIES]
         cached = [await counted(client, {"query": query, "catalogue": catalogue, "limit": 10}) for query in QUERIES]
     for name, samples in (("search", searched), ("from the cache", cached)):
-        least = min(samples, key=lambda calls: calls.total())
+        least = min(samples, key=lambda recorder: recorder.own.total())
         report(name, least, is_listed=is_listed)
 
 
-async def counted(client: Client, arguments: dict[str, Any]) -> Counter[CodeType]:
-    """Return how often each of our functions was called for a search."""
+async def counted(client: Client, arguments: dict[str, Any]) -> Recorder:
+    """Return what was called for a search."""
     await anyio.sleep(0.3)
-    RECORDER.calls = Counter()
-    RECORDER.is_on = True
+    RECORDERS.append(Recorder(is_on=True))
     await client.call_tool("search", arguments)
-    RECORDER.is_on = False
-    return RECORDER.calls
+    RECORDERS[-1].is_on = False
+    return RECORDERS[-1]
 
 
-def report(name: str, calls: Counter[CodeType], *, is_listed: bool) -> None:
+def report(name: str, recorder: Recorder, *, is_listed: bool) -> None:
     """Print the counts of one call."""
-    RECORDER.calls = calls
-    files = RECORDER.files()
-    print(f"{name}: {len(files)} files, {len(calls)} functions, {calls.total()} calls")
+    files, calls = recorder.own_files(), recorder.own
+    print(
+        f"{name}: {len(files)} files, {len(calls)} functions, {calls.total()} calls, "
+        f"{recorder.files.total()} looks at files, {recorder.statements} statements of SQL"
+    )
     if is_listed:
+        for place, count in sorted(recorder.files.items()):
+            print(f"  {count:5} {place}")
         for file, count in sorted(files.items()):
             functions = sorted({code.co_name for code in calls if code.co_filename.endswith(file)})
             print(f"  {count:5} {file}: {', '.join(functions)}"[:400])

@@ -14,8 +14,9 @@ from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Request
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Embedding, Put
+from stackroom.tools.result_text import result_text
 from support.searching import ShelfSearcher
-from support.work import count_calls
+from support.work import count_calls, record
 
 pytestmark = pytest.mark.row("A14")
 
@@ -57,3 +58,31 @@ def test_thirty_thousand_vectors_are_searched_exactly_and_without_a_call_for_eac
     exact = np.argsort(-(rows @ rows[0]), kind="stable")[:50]
     assert reader.ids([hit.key for hit in ranking.best])[:10] == [f"t{i}" for i in exact[:10]]
     shelf.close()
+
+
+MOST_OWN_CALLS, MOST_OWN_CALLS_CACHED = 5_050, 66
+MOST_STATEMENTS, MOST_STATEMENTS_CACHED = 7, 1
+MOST_FILES = 2
+"""The settings and the calibration of a catalogue, each looked at once a second at most."""
+MOST_RENDERS = 2
+"""The whole answer, whose length says how it is to be cut, and the cut one."""
+
+
+@pytest.mark.model
+def test_a_warm_call_makes_no_more_than_so_many_calls_looks_at_files_statements_and_renders(sample: Any) -> None:
+    """The bounds are a tenth above what was measured.
+
+    Where a call does more for a reason, or less, print `search.own.total()` and the others here, and write them with a
+    tenth more above. `PYTHONPATH=tests python benchmarks/call_path.py --library HOME --list` names the functions.
+    """
+    for query in ("a quiet village", "robots at war"):
+        sample.call("search_anime", query=query)  # what is read once is read
+    search = record(lambda: sample.call("search_anime", query="a lonely girl and her robot in space"))
+    assert search.own.total() <= MOST_OWN_CALLS
+    assert search.files.total() <= MOST_FILES, search.files
+    assert search.statements <= MOST_STATEMENTS
+    assert search.times(result_text) <= MOST_RENDERS
+    cached = record(lambda: sample.call("search_anime", query="a lonely girl and her robot in space"))
+    assert cached.own.total() <= MOST_OWN_CALLS_CACHED
+    assert cached.statements <= MOST_STATEMENTS_CACHED
+    assert (cached.files.total(), cached.times(result_text)) == (0, 0)
