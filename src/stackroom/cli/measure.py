@@ -1,7 +1,7 @@
 """`eval`: the quality of a catalogue with its tuning, or of search on judged questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from stackroom.assembly.self_grading import (
     reset_tuning,
     tune_catalogue,
 )
+from stackroom.cli.ask import search_params
+from stackroom.cli.filters import option_of
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
+from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
 from stackroom.grading.grade import BY_VECTORS, KindGrade, plain_kind
 from stackroom.grading.metrics import Figure
@@ -31,6 +34,16 @@ from stackroom.grading.tuning import Tuning
 from stackroom.library import QUESTIONS_FILE
 from stackroom.measure.beir import choose_grades, load_collection
 from stackroom.measure.evaluate import Quality, evaluate, want_evaluated_model
+from stackroom.measure.plain_questions import (
+    COLUMNS,
+    Judgement,
+    Verdict,
+    ask_plain_questions,
+    build_tool_surfaces,
+    count_verdicts,
+    load_plain_questions,
+)
+from stackroom.model.principal import LOCAL_USER
 
 WHEN = ("before", "after")
 
@@ -166,12 +179,19 @@ def eval_command(
     reciprocal rank fusion, and the default hybrid. The index is kept in the library, so that a second run does not
     embed again. nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do; Recall
     and MRR count every document with a grade above 0.
+
+    FOLDER of TOML files with questions in plain words: each is asked of the tool search, of the catalogue's own search
+    tools and of the terminal; every answer is right, wrong, or said to be not understood.
     """
     app = open_app()
     of_catalogue = {"--questions": questions, "--seed": seed, "--golden": golden, "--tune": tune, "--reset": reset}
     of_folder = {"--split": split, "--binary": binary, "--model": model}
     if app.library.find_installed(target) is None and Path(target).is_dir():
         _refuse(of_catalogue, f"{target} is a folder", "is for a catalogue")
+        if any(Path(target).glob("*.toml")):
+            _refuse(of_folder, f"{target} has questions in TOML", "is for a judged collection")
+            _ask_questions(app, Path(target), as_json=as_json)
+            return
         _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
@@ -221,6 +241,31 @@ def _evaluate_folder(
         title=f"{folder.name}, {len(collection.queries)} queries, {embedder.model.name}",
     )
     click.echo(f"grades {grades}")
+
+
+def _ask_questions(app: App, folder: Path, *, as_json: bool) -> None:
+    """Ask the questions of a folder in every way, and print what is not right and the figures."""
+    judgements: list[Judgement] = []
+    for asked in load_plain_questions(folder):
+        surfaces = build_tool_surfaces(app, asked.catalogue)
+        surfaces["terminal"] = partial(search_at_terminal, app, asked.catalogue)
+        judgements += ask_plain_questions(app, asked, surfaces)
+    counts = count_verdicts(judgements)
+    if as_json:
+        print_json({"totals": counts, "answers": [asdict(judgement) for judgement in judgements]})
+        return
+    for judgement in judgements:
+        if judgement.verdict is not Verdict.RIGHT:
+            click.echo(f"{judgement.verdict}: {judgement.catalogue}, {judgement.surface}: {judgement.query}")
+            click.echo(f"   {'; '.join(judgement.shown) or 'nothing'}")
+    print_table(("", *COLUMNS), [(group, *found.values()) for group, found in counts.items()])
+
+
+def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
+    """Return the answer of `stackroom search` as JSON."""
+    opened = app.open_catalogue(catalogue)
+    params = search_params(query, (), [opened.spec], limit=10, with_adult=False)
+    return GenericTools([opened]).search(LOCAL_USER, params, label=option_of).model_dump(mode="json")
 
 
 def _as_json(quality: Quality) -> dict[str, dict[str, Any]]:

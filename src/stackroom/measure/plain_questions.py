@@ -4,6 +4,7 @@ A TOML file of a folder names its catalogue; each of its `[[questions]]` says wh
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,8 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stackroom.assembly.app import App
 from stackroom.assembly.toolboxes import ToolChoice
-from stackroom.cli.ask import search_params
-from stackroom.cli.filters import option_of
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams
@@ -26,6 +25,7 @@ from stackroom.model.hits import STRONG_AT, Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.tools.spec import FoundResult
 
+ASKED, CONTRADICTED = "asked", "contradicted"
 DEPTH = 5
 """The first hits, among which a record that is expected has to be."""
 EXAMPLE = 'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count or none'
@@ -84,6 +84,9 @@ class Verdict(StrEnum):
     WRONG = "wrong"
 
 
+COLUMNS = (ASKED, *(verdict.value for verdict in Verdict), CONTRADICTED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """How one surface answered a question."""
@@ -119,14 +122,11 @@ def load_plain_questions(folder: Path) -> list[PlainQuestions]:
     return [parse_questions(path, PlainQuestions, example=EXAMPLE) for path in sorted(folder.glob("*.toml"))]
 
 
-def build_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
-    """Return the ways to search: the tool `search`, the catalogue's own tools, and the terminal."""
+def build_tool_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
+    """Return the tools that search: `search`, and those of the catalogue's own."""
     gate = app.build_gate((catalogue,), tools=ToolChoice.ALL)
     tools = [tool.name for tool in gate.list_tools(LOCAL_USER) if issubclass(tool.result, FoundResult)]
-    return {
-        **{name: partial(_call, gate, name) for name in tools},
-        "terminal": partial(_search_at_terminal, app, catalogue),
-    }
+    return {name: partial(_call, gate, name) for name in tools}
 
 
 def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
@@ -134,13 +134,6 @@ def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
     if answer.structured is None:
         raise InputError(f"{tool} does not answer '{query}': {answer.text}")
     return answer.structured
-
-
-def _search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
-    """Return the answer of `stackroom search` as JSON."""
-    opened = app.open_catalogue(catalogue)
-    params = search_params(query, (), [opened.spec], limit=10, with_adult=False)
-    return GenericTools([opened]).search(LOCAL_USER, params, label=option_of).model_dump(mode="json")
 
 
 def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, Surface]) -> Iterator[Judgement]:
@@ -178,6 +171,16 @@ def _judge(
         notes=_notes_of(answer),
         shown=[hit.title for hit in hits[:DEPTH]],
     )
+
+
+def count_verdicts(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]:
+    """Count the verdicts over all answers, by catalogue, surface and kind of question."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for judgement in judgements:
+        reached = (ASKED, judgement.verdict.value, *([CONTRADICTED] if judgement.contradictions else ()))
+        for group in filter(None, ("all", judgement.catalogue, judgement.surface, judgement.kind)):
+            counts[group].update(reached)
+    return {group: {column: found[column] for column in COLUMNS} for group, found in counts.items()}
 
 
 def list_hits(answer: Mapping[str, Any], catalogue: str) -> list[ListedHit]:
