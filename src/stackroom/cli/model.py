@@ -19,7 +19,7 @@ SENTENCES = (
     "the tax return of a small company",
 )
 """Two sentences of similar meaning, and one of another."""
-COLUMNS = ("model", "where", "dimension", "ready", "documents")
+COLUMNS = ("model", "where", "dimension", "ready", "graph")
 LEAST_MARGIN = 0.3
 """Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
 

@@ -7,7 +7,7 @@ the words in use take memory; all other tensors go into one file, in this order,
 Matrices have 8 bits per value, with a scale for each block of `BLOCK` values in a column. Inputs are quantised by
 block, too, while a product is computed: twice as fast as 32-bit floats on average, at a cosine of .999 to their result.
 
-`unpack_weights` makes 32-bit floats of them, for processors that multiply those faster, and for graphics cards.
+`unpack_weights` makes 32-bit floats of them, for processors that multiply those faster, and for graphics processors.
 
 Weights are read as they are published, in safetensors or in the `hmsemb` pack of the package index: 32-bit floats under
 the names that BERT's tensors have in a safetensors file.

@@ -171,8 +171,7 @@ def embed_records(
     """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
     def note(texts: int, pace: Pace | None) -> None:
-        report.embedded, report.pace = texts, pace
-        report.to_embed = max(report.to_embed, texts)
+        report.embedded, report.to_embed, report.pace = texts, max(report.to_embed, texts), pace
         progress(report)
 
     while True:
@@ -181,6 +180,7 @@ def embed_records(
                 report.to_embed = writer.count_unembedded()
                 progress(report)
                 LateEmbedding(spec=spec, writer=writer, embedder=embedder, progress=note).run()
+                report.pace = None
                 return
         except EmbeddingElsewhereError:
             progress(report)

@@ -210,9 +210,9 @@ def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytes
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     local, other = run(["model", "list", "--json"]).json
     assert other["model"] == "granite-embedding-30m-english"
-    documents = local.pop("documents")
+    graph = local.pop("graph")
     assert local == {"model": "all-MiniLM-L6-v2", "where": "local", "dimension": 384, "ready": True}
-    assert re.match(r"(8|32) bits \(", documents)
+    assert re.match(r"(8|32) bits \(", graph)
     assert "works" in run(["model", "check"]).out
 
 
