@@ -90,6 +90,7 @@ READ_OPTIONS = (
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
     click.option("--encoding", metavar="NAME", help="The encoding of a text file, such as cp1251; by default found."),
+    click.option("--no-pairs", "pairs", flag_value=False, default=None, help="Read rows of attributes as they are."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
     click.option(
         "--join",

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import orjson
 
+from stackroom.errors import InputError, did_you_mean
 from stackroom.model.vectors import ModelId
 from stackroom.sources.port import SourceRow, SourceVector
 
 VECTOR_COLUMN = "embedding"
 DTYPE = np.dtype("<f4")
+MOST_NAMED = 50
+"""How many tables a message names."""
 
 
 def find_vector_model(table: Path) -> ModelId | None:
@@ -40,6 +43,16 @@ def with_vector(row: SourceRow, cell: Any, model: ModelId) -> SourceRow:
         return row
     values = {name: value for name, value in row.values.items() if name != VECTOR_COLUMN}
     return replace(row, values=values, vector=SourceVector(model=model, values=vector))
+
+
+def require_name(names: list[str], wanted: str, *, kind: str, place: Path) -> str:
+    """Return the name of a table or sheet, in any case, or refuse with those that there are."""
+    known = {name.casefold(): name for name in reversed(names)} | {name: name for name in names}
+    if found := known.get(wanted) or known.get(wanted.casefold()):
+        return found
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    shown = f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
+    raise InputError(f"{place}: no {kind} '{wanted}'{did_you_mean(wanted, names)}; {kind}s: {shown}")
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

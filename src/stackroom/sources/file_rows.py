@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -15,6 +15,7 @@ from stackroom.errors import InputError
 from stackroom.sources.compressed import is_compressed, require_file, without_compression
 from stackroom.sources.damaged_text import DAMAGED, find_damage, may_be_damaged
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
+from stackroom.sources.pairs import find_pairs, iter_things
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
 from stackroom.sources.text_encoding import require_encoding
 
@@ -69,6 +70,8 @@ def _say_lost(count: int, first: str) -> str:
     return f"{count:,} line{'s have' if count > 1 else ' has'} letters that cannot be decoded (first: {first})"
 
 
+SAMPLE_ROWS = 200
+"""How many rows are looked at to find a table of attributes."""
 PANIC = "PanicException"
 """The class name of a Rust panic; the class cannot be imported."""
 
@@ -107,7 +110,7 @@ class FileRows(RowSource):
         self._path = require_file(path)
         self.location = str(self._path.resolve())
         """Where the file is, or was fetched from."""
-        options.require_only(self.takes, location=str(path))
+        options.require_only(self.takes | {"pairs"}, location=str(path))
         self._options = options
         self._notes = ReadingNotes()
         self._losses: Losses | None = None
@@ -147,7 +150,7 @@ class FileRows(RowSource):
         self._losses = None
         read = []
         rows, unread, first = 0, 0, ""
-        for row in self._iter_table() if self.join is None else self.join(self._iter_table()):
+        for row in self._iter_things() if self.join is None else self.join(self._iter_things()):
             rows += 1
             if row.problem is not None:
                 unread, first = unread + 1, first or f"{row.place}: {row.problem}"
@@ -166,6 +169,17 @@ class FileRows(RowSource):
             if stat.st_size <= KEPT_BYTES and not is_compressed(self._path):
                 return stat.st_mtime_ns, stat.st_size, self.join
         return None
+
+    def _iter_things(self) -> Iterator[SourceRow]:
+        """Yield the rows of the table; of a table of attributes, one for each thing."""
+        rows = self._iter_table()
+        if self._options.pairs is False:
+            return rows
+        head = list(islice(rows, SAMPLE_ROWS))
+        pairs = find_pairs(head)
+        if pairs is not None:
+            self._notes.add(str(pairs))
+        return chain(head, rows) if pairs is None else iter_things(chain(head, rows), pairs)
 
     def _note_damage(self, row: SourceRow) -> None:
         if not may_be_damaged(row.values.values()):

@@ -23,7 +23,7 @@ MEANT_FOR = {
     "header_rows": GRIDS,
     "encoding": "CSV and JSON files",
     "records": "JSON files",
-    "join": "files of tables",
+    **dict.fromkeys(("join", "pairs"), "files of tables"),
 }
 """The sources that each option is for."""
 MOST_LINES = 1_000
@@ -48,6 +48,8 @@ class ReadOptions:
     """The path of the list of records in a JSON document, such as `data.items`."""
     join: tuple[str, ...] | None = None
     """The files whose tables belong to this one, and are joined to it."""
+    pairs: bool | None = None
+    """False: each row of a table of attributes is a record; else each thing that they describe."""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -86,7 +88,9 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
 SIGNS = "-_. "
-SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z")
+SETTINGS = re.compile(
+    r"\?((?:(?:skip|header_rows)=\d{1,9}|pairs=False|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z"
+)
 """The options at the end of a name, beside the table."""
 
 
@@ -185,13 +189,15 @@ def _read_part(part: str) -> ReadOptions:
         header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
         encoding=stated.get("encoding"),
         records=stated.get("records"),
+        pairs=False if "pairs" in stated else None,
         join=tuple(map(unquote, stated["join"].split("|"))) if "join" in stated else None,
     )
 
 
 def _written_part(options: ReadOptions) -> str:
     files = "|".join(map(quote, options.join)) if options.join else None
-    stated = {name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records")} | {"join": files}
+    names = ("skip", "header_rows", "encoding", "records", "pairs")
+    stated = {name: getattr(options, name) for name in names} | {"join": files}
     settings = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
     part = options.query if options.query is not None else options.table or ""
     return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""

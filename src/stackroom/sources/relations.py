@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
-from stackroom.errors import InputError, did_you_mean
-from stackroom.sources.columns import unique_names
+from stackroom.sources.columns import text_in, unique_names
 from stackroom.sources.port import SourceRow
 
 FIRST_NAMES = ("first name", "firstname", "forename", "given name")
@@ -27,8 +26,6 @@ ENDING = re.compile(r"(ies?|y|es|s|e)+$")
 """The ending in which the singular and the plural of a word differ."""
 KINDS = ("table", "virtual", "view")
 """The readable kinds, in the order of preference for the main one."""
-MOST_NAMED = 50
-"""How many tables a message names."""
 MOST_JOINED = 40
 """How many columns are joined to a table."""
 MOST_VALUES = 100
@@ -159,21 +156,6 @@ def find_main(tables: Sequence[Table], weigh: Callable[[Table], tuple[Any, ...]]
         if candidates:
             return max(candidates, key=lambda table: (*weigh(table), table.name))
     return None
-
-
-def get_named(tables: Sequence[Table], wanted: str, *, place: str) -> Table:
-    """Return the table of this name in any case, or refuse with those that there are."""
-    alike = [table for table in tables if table.name.lower() == wanted.lower()]
-    if alike:
-        return next((table for table in alike if table.name == wanted), alike[0])
-    likely = did_you_mean(wanted, [table.name for table in tables])
-    raise InputError(f"{place}: no table '{wanted}'{likely}; {list_names(tables)}")
-
-
-def list_names(tables: Sequence[Table]) -> str:
-    """Return the names of tables for a message, up to a limit."""
-    more = f" and {len(tables) - MOST_NAMED} more" if len(tables) > MOST_NAMED else ""
-    return f"tables: {', '.join(table.name for table in tables[:MOST_NAMED]) or 'none'}{more}"
 
 
 class Child(NamedTuple):
@@ -321,9 +303,9 @@ class Selection:
         """The origin of each joined column."""
         return {column.name: column.origin for column in self.joined}
 
-    def to_row(self, number: int, cells: Sequence[Any], plain: Callable[[Any], Any]) -> SourceRow:
-        """Return a row of the result; `plain` makes the value of a cell."""
-        values = list(map(plain, cells))
+    def to_row(self, number: int, cells: Sequence[Any]) -> SourceRow:
+        """Return a row of the result."""
+        values = [text_in(cell) if isinstance(cell, bytes) else cell for cell in cells]
         own = len(self.names) - len(self.joined)
         for place, column in enumerate(self.joined, start=own):
             if column.read:

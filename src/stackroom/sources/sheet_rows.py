@@ -13,7 +13,8 @@ from typing import Any
 
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-from stackroom.errors import InputError, did_you_mean
+from stackroom.errors import InputError
+from stackroom.sources.columns import require_name
 from stackroom.sources.compressed import most_unpacked, open_decompressed, require_moderate
 from stackroom.sources.file_rows import FileRows, ReadingNotes, refusing
 from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
@@ -129,13 +130,7 @@ class SheetRows(FileRows):
         return max(shown_ones or filled, key=_size)
 
     def _get_named(self, wanted: str) -> CalamineSheet:
-        by_name = {name.casefold(): name for name in reversed(self._sheets)}
-        name = wanted if wanted in self._sheets else by_name.get(wanted.casefold())
-        if name is None:
-            known = ", ".join(self._sheets)
-            raise InputError(
-                f"{self._path}: no sheet '{wanted}'{did_you_mean(wanted, list(self._sheets))}; it has: {known}"
-            )
+        name = require_name(list(self._sheets), wanted, kind="sheet", place=self._path)
         if not _size(self._sheets[name]):
             raise InputError(f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME")
         return self._sheets[name]

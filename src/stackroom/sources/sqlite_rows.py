@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import apsw
 import apsw.ext
 
 from stackroom.errors import InputError
 from stackroom.model.vectors import ModelId
-from stackroom.sources.columns import VECTOR_COLUMN, find_vector_model, text_in, unique_names, with_vector
+from stackroom.sources.columns import VECTOR_COLUMN, find_vector_model, require_name, unique_names, with_vector
 from stackroom.sources.compressed import is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
@@ -32,7 +31,6 @@ from stackroom.sources.relations import (
     Table,
     find_main,
     find_referred,
-    get_named,
     is_measure,
     quoted,
     select_joined,
@@ -85,7 +83,7 @@ class SqliteRows(FileRows):
             query = options.query
             self._selection = self._choose_table(db, options.table) if query is None else self._read_query(db, query)
         chosen = self._table.name if self._table else " ".join(str(query).split())
-        self._options = ReadOptions(table=chosen)
+        self._options = ReadOptions(table=chosen, pairs=options.pairs)
         self.origins = self._selection.origins
 
     @property
@@ -111,7 +109,8 @@ class SqliteRows(FileRows):
             # A table that is called as the file is what the file is about.
             table = find_main(tables, lambda one: (one.name.lower() == self._path.stem.lower(), *_weight(db, one)))
         else:
-            table = get_named(tables, wanted, place=str(self._path))
+            name = require_name([one.name for one in tables], wanted, kind="table", place=self._path)
+            table = next(one for one in tables if one.name == name)
         if table is None:
             raise InputError(f"{self._path}: no table in it; add a database that has one")
         self._table = table
@@ -200,12 +199,8 @@ def _iter_cursor(cursor: apsw.Cursor, selection: Selection, model: ModelId | Non
         except UnicodeDecodeError as error:
             yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
-        row = selection.to_row(number, cells, _plain)
+        row = selection.to_row(number, cells)
         yield with_vector(row, cells[selection.names.index(VECTOR_COLUMN)], model) if model else row
-
-
-def _plain(cell: Any) -> Any:
-    return text_in(cell) if isinstance(cell, bytes) else cell
 
 
 def _list_tables(db: apsw.Connection) -> list[Table]:

@@ -95,7 +95,7 @@ def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(
     ("sheets", "options", "says"),
     [
         ({"a": []}, {}, "the spreadsheet is empty"),
-        ({"a": WINES}, {"table": "b"}, "no sheet 'b'.*; it has: a"),
+        ({"a": WINES}, {"table": "b"}, "no sheet 'b'.*; sheets: a"),
         ({"a": WINES, "b": []}, {"table": "b"}, "the sheet 'b' is empty"),
         ({"a": WINES[:1]}, {}, "the sheet 'a' has a header and no rows"),
         ({"a": WINES}, {"skip": 9}, "the sheet 'a' has no row below row 9"),
