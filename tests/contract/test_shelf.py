@@ -917,3 +917,8 @@ def test_a_vector_for_a_text_that_a_record_no_longer_has_is_not_taken_for_its_ow
 def test_a_shelf_without_a_model_awaits_no_vectors(stock: Any) -> None:
     stock.apply(Put(record=stock.record("one")))
     assert stock.shelf.reader().awaiting_vectors == 0
+
+
+def test_titles_are_read_folded_by_key(stock: Any) -> None:
+    stock.put(stock.record("b", title="Ämber Falls"), stock.record("a", title="zeta"))
+    assert stock.shelf.reader().titles(stock.keys("a", "b")) == ["zeta", "amber falls"]

@@ -96,6 +96,10 @@ class MemoryView:
             if record.id in wanted and scope.visibility.sees(record.audiences)
         }
 
+    def titles(self, keys: Sequence[Key]) -> list[str]:
+        names = (self.spec.names_of(self._records[key]) for key in keys)
+        return [name_spellings(some[0])[0][:200] if some else "" for some in names]
+
     def works(self, keys: Sequence[Key]) -> list[Work]:
         return [work_of(self._records[key], self.spec) for key in keys]
 

@@ -187,6 +187,9 @@ class ShelfReader(Protocol):
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         """Return the ids of keys that come from this snapshot."""
 
+    def titles(self, keys: Sequence[Key]) -> list[str]:
+        """Return the title of each key of this snapshot, folded, to sort by; empty where it has none."""
+
     def works(self, keys: Sequence[Key]) -> list[Work]:
         """Return the evidence of the series of each key of this snapshot; only where the spec says how to recommend."""
 

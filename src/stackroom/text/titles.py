@@ -369,6 +369,14 @@ class TitleIndex:
         ends = self.arrays.ends[names]
         return np.where(names > 0, self.arrays.ends[names - 1], 0), ends
 
+    def first_names(self, rows: Ints) -> list[str]:
+        """Return the first name of each row, folded; empty for a row without names."""
+        owners = np.append(self.arrays.rows, -1)
+        places = np.searchsorted(self.arrays.rows, rows)
+        having = np.flatnonzero(owners[places] == rows)
+        found = dict(zip(having.tolist(), self._names(places[having]), strict=True))
+        return [found.get(at, "") for at in range(len(rows))]
+
     def _names(self, names: Ints) -> list[str]:
         starts, ends = self._spans(names)
         letters = self.arrays.letters.data

@@ -28,9 +28,13 @@ def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[
 
 
 def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
-    """Return the fields that results can be sorted by: numbers, dates, and single values."""
+    """Return the fields that results can be sorted by: the title, numbers, dates, and single values."""
     single = (FieldType.ENUM, FieldType.TEXT)
-    return [field for field in spec.column_fields if field.is_numeric or field.type in single]
+    title, columns = (
+        spec.title_field,
+        [field for field in spec.column_fields if field.is_numeric or field.type in single],
+    )
+    return [title, *(field for field in columns if field is not title)]
 
 
 def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
@@ -44,7 +48,8 @@ def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
     if fields[name].is_numeric:
         numbers = view.reader.numbers(name, keys)
         return _by_number(keys, -numbers if is_falling else numbers)
-    terms = [min(some, default="") for some in view.reader.terms(name, keys)]
+    is_title, reader = name == view.spec.title_field.name, view.reader
+    terms = reader.titles(keys) if is_title else [min(some, default="") for some in reader.terms(name, keys)]
     having = [place for place, term in enumerate(terms) if term]
     order = bounds_of if fields[name].brackets else str
     having.sort(key=lambda place: order(terms[place]), reverse=is_falling)

@@ -447,3 +447,9 @@ def test_dates_at_the_ends_of_the_calendar_are_counted() -> None:
     for period in ("decade", "year", "month"):
         found = bucket_numbers(days, field, parse_bucketing(period, field))
         assert [low <= day <= high for day, (low, high) in zip(days, found.bounds, strict=True)] == [True, True]
+
+
+def test_a_list_is_sorted_by_title_without_regard_to_case_and_accents() -> None:
+    rows = [(name, "", None, (), None, None, None, None, None) for name in ("beta", "Ämber", "Zeta", "alpha")]
+    listed = serve(opened(rows)).ask("search", query="*", sort="title")["results"]
+    assert [one["title"] for one in listed] == ["alpha", "Ämber", "beta", "Zeta"]

@@ -227,6 +227,16 @@ class EmbeddedView:
         """Return the ids of keys that come from this snapshot."""
         return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
 
+    def titles(self, keys: Sequence[Key]) -> list[str]:
+        """Return the folded title of each key."""
+        titles = [""] * len(keys)
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            for place, title in zip(here.tolist(), segment.titles.first_names(rows[here]), strict=True):
+                titles[place] = title
+        return titles
+
     def works(self, keys: Sequence[Key]) -> list[Work]:
         """Return the evidence of the series of keys that come from this snapshot."""
         return list(map(decode_work, self._texts(WORK_TEXT, keys)))
