@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import compress
+from functools import cached_property
+from itertools import chain, compress, repeat
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,11 @@ from stackroom.catalogue.cell_forms import (
 )
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.text.cells.decimal_marks import PLAIN_MARKS, DecimalMarks, find_decimal_marks, with_point
-from stackroom.text.cells.values import is_nothing, list_in, name_of_item, same_unit, text_of
+from stackroom.text.cells.values import NOTHING, is_nothing, list_in, name_of_item, same_unit, text_of
 
 __all__ = ["ColumnProfile", "Form", "distinct_together", "profile_columns"]
 
 FEW_VALUES = 40
-LONGEST_NOTHING = 20
-"""Longer texts stand for no missing value."""
 NONE = -1
 """The code of an empty cell."""
 MOSTLY = 0.95
@@ -211,7 +209,7 @@ def distinct_together(columns: Sequence[ColumnProfile]) -> int:
 def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False) -> list[ColumnProfile]:
     """Return the profile of every column, in the order in which they first appear; rows may lack some of them."""
     kept = rows if isinstance(rows, Sequence) else list(rows)
-    names = dict.fromkeys(name for row in kept for name in row)
+    names = dict.fromkeys(chain.from_iterable(kept))
     columns = {name: _Cells([row.get(name) for row in kept], name_words(name)) for name in names}
     marks = find_decimal_marks({name: column.texts for name, column in columns.items() if column.may_have_comma})
     return [
@@ -223,16 +221,16 @@ def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = Fals
 def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: bool) -> ColumnProfile:
     read = column.read = column.read_with_comma() if marks.has_comma else column.read
     counts = column.counts
-    forms, distinct_of, units, orders = Counter[Form](), Counter[Form](), Counter[str](), Counter[str]()
+    units, orders, forms_of = Counter[str](), Counter[str](), [cell.form for cell in read]
+    distinct_of, forms = Counter(forms_of), Counter(chain.from_iterable(map(repeat, forms_of, counts)))
     for cell, count in zip(read, counts, strict=True):
-        forms[cell.form] += count
-        distinct_of[cell.form] += 1
         if cell.unit:
             units[cell.unit] += count
         elif cell.date_order:
             orders[cell.date_order] += count
     separator = column.find_separator(name_words(name)) if Form.TEXT in forms else ""
-    items = column.count_items() or count_parts(zip(column.texts, counts, strict=True), separator)
+    items = column.count_items() if Form.LIST in forms else Counter[str]()
+    items = items or count_parts(zip(column.texts, counts, strict=True), separator)
     lengths = [len(text) for text in column.texts]
     filled = sum(counts)
     numbers = column.numbers
@@ -271,31 +269,27 @@ class _Cells:
 
     def __init__(self, cells: Sequence[Any], words: Sequence[str]) -> None:
         places, firsts = _places(cells)
-        texts: dict[str, int] = {}
-        recode = np.empty(len(firsts) + 1, dtype=np.int32)
-        self._raws: list[Any] = []
-        for place, raw in enumerate(firsts):
-            text = _find_text(raw)
-            if text is None:
-                recode[place] = NONE
-                continue
-            recode[place] = texts.setdefault(text, len(texts))
-            if len(texts) > len(self._raws):
-                self._raws.append(raw)
-        self.codes: Codes = recode[places]
-        self.texts = list(texts)
-        self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
-        self._as_named = partial(as_named, is_money=is_about(words, "money"))
+        found = list(map(_find_text, firsts))
+        self.texts = [text for text in dict.fromkeys(found) if text is not None]
+        raws = dict(zip(reversed(found), reversed(firsts), strict=True))
+        self._raws = [raws[text] for text in self.texts]
+        codes: dict[str | None, int] = {text: code for code, text in enumerate(self.texts)}
+        codes[None] = NONE
+        self.codes: Codes = np.fromiter(map(codes.__getitem__, found), dtype=np.int32, count=len(found))[places]
+        self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(self.texts)).tolist()
+        self._is_money = is_about(words, "money")
         is_text = all(isinstance(raw, str) for raw in self._raws)
-        read = read_text_cells(self.texts) if is_text else map(read_cell, self._raws)
-        self.read: list[Cell] = list(map(self._as_named, read))
+        self.read = self._named(read_text_cells(self.texts) if is_text else map(read_cell, self._raws))
         has_numbers = is_text and any(cell.number is not None for cell in self.read)
         self.may_have_comma = has_numbers and not is_about(words, "telling_pointer")
         """Whether it has numbers as texts, which are no coordinates."""
 
     def read_with_comma(self) -> list[Cell]:
         """Read each different cell with a comma before decimals."""
-        return list(map(self._as_named, read_text_cells(list(map(with_point, self.texts)))))
+        return self._named(read_text_cells(list(map(with_point, self.texts))))
+
+    def _named(self, cells: Iterable[Cell]) -> list[Cell]:
+        return [as_named(cell, is_money=self._is_money) if cell.unit else cell for cell in cells]
 
     @property
     def numbers(self) -> Numbers:
@@ -341,9 +335,7 @@ def _find_text(raw: Any) -> str | None:
     if not isinstance(raw, str) or raw.startswith("="):
         return None if is_nothing(raw) else text_of(raw)
     text = raw.strip()
-    if text[:1].isdigit():
-        return text
-    return None if len(text) <= LONGEST_NOTHING and is_nothing(text) else text
+    return None if text in NOTHING else text
 
 
 def _key(cell: Any) -> Any:

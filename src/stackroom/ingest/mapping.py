@@ -15,7 +15,7 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.column_template import compose
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, SpecError, did_you_mean
-from stackroom.ingest.values import READ_AS, READERS, is_plain, value_at
+from stackroom.ingest.values import READERS, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
 from stackroom.text.cells.dates import first_day
@@ -235,7 +235,6 @@ class _FieldCells(dict[str, Value]):
         self._read = READERS[field.type]
         self._is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
         """Whether not every value of the field's type fits it."""
-        self._may_convert = field.type in READ_AS
         self.has_converted = False
         """Whether a cell was read that is not plainly written."""
 
@@ -250,7 +249,7 @@ class _FieldCells(dict[str, Value]):
         value = None if is_nothing(cell) else self._read(cell, self.field)
         if self._is_bounded and value is not None and (problem := _problem(value, self.field)):
             raise InputError(f"'{self.field.name}' {problem}")
-        if self._may_convert and not self.has_converted:
+        if not self.has_converted:
             self.has_converted = value is not None and not is_plain(cell, self.field)
         return value
 

@@ -285,13 +285,14 @@ def is_plain(cell: Any, field: FieldSpec) -> bool:
     """Tell whether the value of a cell says all that the cell does: `12.50`, `91 min` in minutes, `2015/04/30`."""
     if field.type not in READ_AS or field.template or field.take:  # a field that takes the year says so
         return True
+    if field.type is FieldType.TEXT:
+        return (isinstance(cell, str) and "<" not in cell and "&" not in cell) or plain_text(cell) == text_of(cell)
     if isinstance(cell, int | float):
         return field.type is not FieldType.DATE
     text = text_of(cell)
-    if field.type in (FieldType.TEXT, FieldType.ENUM):
-        return plain_text(cell) == text if field.type is FieldType.TEXT else text in field.values
-    if field.type is FieldType.DATE:
-        return not field.epoch and PLAIN_DATE.fullmatch(text) is not None
+    if field.type in (FieldType.ENUM, FieldType.DATE):
+        is_date = not field.epoch and PLAIN_DATE.fullmatch(text) is not None
+        return text in field.values if field.type is FieldType.ENUM else is_date
     bare = text.removeprefix(field.unit)
     number = None if field.decimal_comma and with_point(bare) != bare else PLAIN_NUMBER.match(bare)
     if number is None or (number.end() < len(bare) and not same_unit(bare[number.end() :].strip(), field.unit)):

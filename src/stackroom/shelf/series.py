@@ -60,7 +60,11 @@ def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
     """Return a title without its subtitle and what says which part it is: `Cosmos Season Two: Stars` → `cosmos`."""
     folded = fold(html.unescape(title)).strip()
     whole = _part_pattern(markers).sub("", _BREAK.split(folded, maxsplit=1)[0].rstrip())
-    return _NOISE.sub(" ", whole).strip() or _NOISE.sub(" ", folded).strip()
+    return _words(whole) or _words(folded)
+
+
+def _words(folded: str) -> str:
+    return (folded if folded.replace(" ", "").isalnum() and "  " not in folded else _NOISE.sub(" ", folded)).strip()
 
 
 @cache
@@ -79,11 +83,10 @@ def _sought(stem: str) -> str:
     return f"\n\n {stem} " if len(stem) >= MIN_STEM_CHARS else ""
 
 
-@lru_cache(maxsize=10_000)
 def _lines(title: str) -> str:
     """Return the words of a title and of its parts; two line ends are before the first part."""
     parts = _BREAK.split(fold(html.unescape(title)))
-    return "\n" + "".join([f"\n {_NOISE.sub(' ', part).strip()} " for part in parts])
+    return "\n" + "".join([f"\n {_words(part)} " for part in parts])
 
 
 def same_franchise(one: Work, other: Work) -> bool:

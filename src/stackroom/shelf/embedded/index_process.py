@@ -16,6 +16,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import UnavailableError
 from stackroom.model.record import Key, RecordId
 from stackroom.shelf.port import Change, Put
+from stackroom.shelf.terms import text_columns
 
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
 WORTHWHILE_RECORDS = 1_024
@@ -23,11 +24,10 @@ WORTHWHILE_RECORDS = 1_024
 DONE = b"done\n"
 FINISH_S = 600.0
 
-SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool]
-"""A record without a vector as it is sent: key, id, kind, fields, audiences, and whether its vector is to come."""
+# Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its columns of texts
+SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool, list[bytes]]
 
-_waiting: list[ChildProcess] = []
-"""The process that was started before there is anything to index, if any."""
+_waiting: list[ChildProcess] = []  # the process that was started before there is anything to index
 
 
 def is_worthwhile(records: int) -> bool:
@@ -59,16 +59,20 @@ class IndexProcess:
 
     def __init__(self, process: ChildProcess, folder: Path, spec: CatalogueSpec) -> None:
         self._process = process
+        # values of JSON may be read from the store as others than were written
         self._is_sent = not any(field.type is FieldType.JSON for field in spec.fields.values())
-        """Whether records are sent; values of JSON may be read from the store as others than were written."""
+        self._texts = tuple(text_columns(spec).values())  # made here, since the process has more to do
         self._send((folder, spec))
 
     def note_written(self, changes: Sequence[Change], last: int, *, has_vectors: bool) -> None:
         """Send the new records of a transaction whose last change has this number, or nothing: it reads the store."""
-        puts = [change for change in changes if isinstance(change, Put)]
-        is_sent = self._is_sent and not has_vectors and len(puts) == len(changes)
-        first = last + 1 - len(puts)  # as long as each change is a new record, its key is the number of the change
-        self._send([_sent(Key(key), put) for key, put in enumerate(puts, start=first)] if is_sent else [])
+        puts = [change for change in changes if isinstance(change, Put) and self._is_sent and not has_vectors]
+        numbered = enumerate(puts, start=last + 1 - len(puts))  # a key is the number of the change, if each is new
+        self._send([self._sent(Key(key), put) for key, put in numbered] if len(puts) == len(changes) else [])
+
+    def _sent(self, key: Key, put: Put) -> SentRow:
+        record, texts = put.record, [read(put.record) for read in self._texts]
+        return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None, texts
 
     def finish(self) -> bool:
         """Tell the process that all records are stored, wait for it, and return whether it has built the indexes."""
@@ -87,8 +91,3 @@ class IndexProcess:
         with suppress(OSError, ValueError):  # it has ended, which `finish` notices
             pickle.dump(message, self._process.input, protocol=pickle.HIGHEST_PROTOCOL)
             self._process.input.flush()
-
-
-def _sent(key: Key, put: Put) -> SentRow:
-    record = put.record
-    return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None

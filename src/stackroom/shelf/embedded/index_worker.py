@@ -26,8 +26,7 @@ def _iter_rows(store: Store, sent: BinaryIO) -> Iterator[SegmentRow]:
     """Yield records as they are stored, until all are; raise EOFError where whoever stores them is gone."""
     last = Key(0)
     while (rows := pickle.load(sent)) is not None:
-        following = map(_received, rows) if rows and rows[0][0] == last + 1 else store.iter_rows(after=last)
-        for row in following:
+        for row in map(_received, rows) if rows and rows[0][0] == last + 1 else store.iter_rows(after=last):
             last = row.key
             yield row
     if last != store.count():
@@ -35,9 +34,9 @@ def _iter_rows(store: Store, sent: BinaryIO) -> Iterator[SegmentRow]:
 
 
 def _received(row: SentRow) -> SegmentRow:
-    key, record_id, kind, fields, audiences, awaits_vector = row
+    key, record_id, kind, fields, audiences, awaits_vector, texts = row
     record = Record(id=record_id, kind=kind, fields=fields, audiences=audiences)
-    return SegmentRow(key=key, record=record, vector=None, awaits_vector=awaits_vector)
+    return SegmentRow(key=key, record=record, vector=None, awaits_vector=awaits_vector, texts=texts)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ class SegmentRow:
     vector: Vector | None
     awaits_vector: bool = False
     """Whether its text has no vector yet."""
+    texts: Sequence[bytes] = ()  # of its columns of texts, where they are known already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +171,9 @@ class SegmentBuilder:
             term_column.add(some)
         for number_column, number in zip(self._numbers.values(), numbers, strict=True):
             number_column.append(number)
-        for read, text_column in self._texts.values():
-            text_column.add(read(row.record))
+        texts = row.texts or [read(row.record) for read, _ in self._texts.values()]
+        for (_, text_column), text in zip(self._texts.values(), texts, strict=True):
+            text_column.add(text)
 
     def _add_vector(self, vector: Vector | None) -> None:
         """Add the vector of the row whose key was added last; nothing is kept before the first one."""
