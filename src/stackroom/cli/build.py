@@ -32,15 +32,12 @@ from stackroom.packages import CataloguePackage
 @click.option(
     "--from", "place", metavar="PLACE", help="Install NAME from a release: a folder, URL or github:OWNER/REPO."
 )
-@click.option("--version", metavar="V", help="With --from: the version to install, instead of the newest.")
 @click.option(
     "--key", help="With --from: the minisign public key, or its file, that every release has to be signed by."
 )
 @click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
 @json_option
-def init_command(
-    name: str | None, place: str | None, version: str | None, key: str | None, no_model: bool, as_json: bool
-) -> None:
+def init_command(name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool) -> None:
     """Set up a library: the embedding model and the sample catalogues.
 
     With NAME and --from, install that catalogue alone from a release, with its vectors: nothing is embedded here.
@@ -52,9 +49,9 @@ def init_command(
     app = open_app()
     if place is not None and name is not None:
         get_model = _ignore_model if no_model else partial(_get_known_model, app, quiet=as_json)
-        install_from_place(app, name, place, version=version, key=key, get_model=get_model, as_json=as_json)
+        install_from_place(app, name, place, key=key, get_model=get_model, as_json=as_json)
         return
-    if name is not None or place is not None or version is not None or key is not None:
+    if name is not None or place is not None or key is not None:
         raise click.UsageError("to install a catalogue from a release, give both: stackroom init NAME --from PLACE")
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")

@@ -24,11 +24,8 @@ SHOWN_CONFLICTS = 20
 @click.command("update")
 @click.argument("name", required=False)
 @click.option("--check", is_flag=True, help="Look for a newer release and say its size; change nothing.")
-@click.option(
-    "--take-theirs", is_flag=True, help="Where a record was edited here and by the release, take the release's."
-)
 @json_option
-def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bool) -> None:
+def update_command(name: str | None, check: bool, as_json: bool) -> None:
     """Update NAME, or every catalogue that was installed from a place, to its newest release.
 
     Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
@@ -43,7 +40,7 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
     reports, failures = [], []
     for one in names:
         try:
-            report = check_update(app, one) if check else _updated(app, one, take_theirs=take_theirs, is_quiet=as_json)
+            report = check_update(app, one) if check else _updated(app, one, is_quiet=as_json)
         except ExpectedError as error:  # the other catalogues are updated all the same
             failures.append(error)
             reports.append({"catalogue": one, "error": error.code, "message": error.message})
@@ -51,19 +48,19 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
             continue
         reports.append(report.as_json())
         if not as_json:
-            _print_update(report, took_theirs=take_theirs)
+            _print_update(report)
     if as_json:
         print_json(reports[0] if name is not None else reports)
     if failures:
         raise failures[0]
 
 
-def _updated(app: App, name: str, *, take_theirs: bool, is_quiet: bool) -> ReleaseReport:
+def _updated(app: App, name: str, *, is_quiet: bool) -> ReleaseReport:
     with _progress(name, is_quiet=is_quiet) as progress:
-        return update_catalogue(app, name, takes_theirs=take_theirs, progress=progress)
+        return update_catalogue(app, name, progress=progress)
 
 
-def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
+def _print_update(report: ReleaseReport) -> None:
     if report.available:
         size = shown_size(report.fetch_bytes)
         click.echo(
@@ -77,20 +74,17 @@ def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
         )
     else:
         click.echo(f"{report.catalogue}: {report.version} is the newest release")
-    _print_conflicts(report, took_theirs=took_theirs)
-    if report.conflicts and not took_theirs:
-        name = report.catalogue
-        click.echo(f"to take the release's: stackroom rollback {name}, then stackroom update {name} --take-theirs")
+    _print_conflicts(report)
 
 
-def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
+def _print_conflicts(report: ReleaseReport) -> None:
     for note in report.notes:
         click.echo(f"{report.catalogue}: {note}")
     if not report.conflicts:
         return
-    count, kept = len(report.conflicts), "the release's were taken" if took_theirs else "yours were kept"
+    count = len(report.conflicts)
     shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (" …" if count > SHOWN_CONFLICTS else "")
-    click.echo(f"{count} records were edited here and changed by the release; {kept}: {shown}")
+    click.echo(f"{count} records were edited here and changed by the release; yours were kept: {shown}")
 
 
 @click.command("rollback")
@@ -110,7 +104,7 @@ def rollback_command(name: str, as_json: bool) -> None:
     click.echo(
         f"{name}: {report.former} → {report.version}: {report.written} records written, {report.removed} removed"
     )
-    _print_conflicts(report, took_theirs=False)
+    _print_conflicts(report)
 
 
 def install_from_place(
@@ -118,16 +112,13 @@ def install_from_place(
     name: str,
     place: str,
     *,
-    version: str | None,
     key: str | None,
     get_model: Callable[[str], None],
     as_json: bool,
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
     with _progress(name, is_quiet=as_json) as progress:
-        report = install_release(
-            app, name, place, version=version, key=str(load_public_key(key)) if key else "", progress=progress
-        )
+        report = install_release(app, name, place, key=str(load_public_key(key)) if key else "", progress=progress)
     if report.is_changed:
         _make_map(app, name, report)
     if report.model is not None:
@@ -139,7 +130,7 @@ def install_from_place(
             f"{name}: {report.version} is installed, {report.records:,} records; to search it: "
             f"stackroom search {name} 'WORDS'"
         )
-        _print_conflicts(report, took_theirs=False)
+        _print_conflicts(report)
     else:
         click.echo(f"{name}: {report.version} is installed already; to look for a newer one: stackroom update {name}")
 

@@ -40,26 +40,25 @@ def install_release(
     name: str,
     location: str,
     *,
-    version: str | None = None,
     key: str = "",
     progress: ReleaseProgress = SILENT,
 ) -> ReleaseReport:
-    """Install a catalogue from a release of a place: the newest, or that of a version."""
+    """Install a catalogue from the newest release of a place."""
     require_name(name)
     source = ReleaseSource(place=resolved_location(location), key=key)
     installed = host.library.find_installed(name)
     if installed is not None and _has_samples_only(host, installed):
         raise ConflictError(f"'{name}' has sample data; move {installed.folder} away to install the release")
     if installed is not None:
-        return _installed_already(installed, source, version)
-    found = find_release(open_place(source.place, host.settings), key=key, version=version)
+        return _installed_already(installed, source)
+    found = find_release(open_place(source.place, host.settings), key=key)
     _require_named(found.manifest, name, found.place)
     _require_resumable(host, name)
     pack = InstalledPack(host.library.folder / name / PACK_FOLDER)
     plan = plan_fetch(found, pack, None)
     progress.say(_describe_plan(name, found, plan))
     return _Installation(
-        host=host, name=name, source=source, version=version, found=found, pack=pack, plan=plan, progress=progress
+        host=host, name=name, source=source, found=found, pack=pack, plan=plan, progress=progress
     ).run()
 
 
@@ -70,8 +69,6 @@ class _Installation:
     host: ReleaseHost
     name: str
     source: ReleaseSource
-    version: str | None
-    """The version that was asked for."""
     found: FoundRelease
     pack: InstalledPack
     plan: FetchPlan
@@ -93,7 +90,7 @@ class _Installation:
         try:
             with holding_release(place.folder, self.name):
                 if (installed := self.host.library.find_installed(self.name)) is not None:  # while this one waited
-                    return _installed_already(installed, self.source, self.version)
+                    return _installed_already(installed, self.source)
                 self._install(place, loaded, files)
         except (UnavailableError, BusyError):
             raise  # what was fetched is kept: the same command goes on
@@ -164,7 +161,7 @@ def _remove_unfinished(place: Installed) -> None:
     shutil.rmtree(place.folder / INDEX_FOLDER, ignore_errors=True)
 
 
-def _installed_already(installed: Installed, source: ReleaseSource, version: str | None) -> ReleaseReport:
+def _installed_already(installed: Installed, source: ReleaseSource) -> ReleaseReport:
     """Return what is installed from this place already; refuse a name that is taken by something else."""
     pack = InstalledPack(installed.folder / PACK_FOLDER)
     known, manifest = pack.find_source(), pack.find_manifest()
@@ -178,11 +175,6 @@ def _installed_already(installed: Installed, source: ReleaseSource, version: str
             f"'{installed.name}' is installed already, from {shown_address(known.place)} "
             f"{'with a key' if known.key else 'without a key'}; to take its updates from another place or by another "
             f"key: stackroom remove {installed.name}, then install it again"
-        )
-    if version not in (None, manifest.version):
-        raise ConflictError(
-            f"'{installed.name}' is installed already, with version {manifest.version}; stackroom update takes the "
-            "newest, and stackroom rollback the one before"
         )
     return ReleaseReport.of(manifest, name=installed.name, former=manifest.version)
 

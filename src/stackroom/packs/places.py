@@ -112,8 +112,6 @@ NOTHING_THERE = frozenset({404, 410})
 LIMITED = 403
 """The status by which GitHub refuses a caller who asks too often."""
 MOST_SIGNATURE_BYTES = 10_000
-TAG_MARKS = ("v", "-", "/", "_", "@")
-SHOWN_TAGS = 5
 ATTEMPTS = 3
 """How often a transfer that ended early is tried."""
 
@@ -367,39 +365,18 @@ class FoundRelease:
         return content
 
 
-def find_release(place: ReleasePlace, *, key: str = "", version: str | None = None) -> FoundRelease:
-    """Return the newest release of a place, or the one of a version; refuse one that is not signed by the key."""
-    release = _choose(place, version)
+def find_release(place: ReleasePlace, *, key: str = "") -> FoundRelease:
+    """Return the newest release of a place; refuse one that is not signed by the key."""
+    release = next((release for release in place.list_releases() if release.is_installable), None)
+    if release is None:
+        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
     asset = release.find_asset(MANIFEST_FILE)
     assert asset is not None, "an installable release has a manifest"
     content = place.read(asset, max_bytes=MAX_MANIFEST_BYTES)
     if key:
         _require_signed(place, release, content, key)
     manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {_name_of(release, place)}")
-    if version is not None and manifest.version != version.removeprefix("v"):
-        raise InputError(
-            f"the release '{release.tag:.80}' has version {manifest.version}, not {version}; give the version it has"
-        )
     return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
-
-
-def _choose(place: ReleasePlace, version: str | None) -> Release:
-    """Return the release that is wanted."""
-    offered = [release for release in place.list_releases() if release.is_installable]
-    if not offered:
-        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
-    if version is None:
-        return offered[0]
-    chosen = next((release for release in offered if _is_tag_of(release.tag, version.removeprefix("v"))), None)
-    if chosen is None:
-        newest = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
-        raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {newest}")
-    return chosen
-
-
-def _is_tag_of(tag: str, version: str) -> bool:
-    """Tell whether a tag is a version, or ends with one after a mark, as in `films-1.2.0`."""
-    return tag == version or tag.endswith(tuple(f"{mark}{version}" for mark in TAG_MARKS))
 
 
 def _require_signed(place: ReleasePlace, release: Release, content: bytes, key: str) -> None:

@@ -65,7 +65,6 @@ def update_catalogue(
     host: ReleaseHost,
     name: str,
     *,
-    takes_theirs: bool = False,
     progress: ReleaseProgress = SILENT,
 ) -> ReleaseReport:
     """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict."""
@@ -80,7 +79,7 @@ def update_catalogue(
             found=found, pack=held.pack, on_fetched=lambda done: progress.on_fetched(done, plan.size_bytes)
         )
         files.bring(plan)
-        change = _ReleaseChange(held=held, manifest=found.manifest, takes_theirs=takes_theirs)
+        change = _ReleaseChange(held=held, manifest=found.manifest)
         return change.run(fetched=files.fetched_bytes)
 
 
@@ -120,7 +119,6 @@ class _ReleaseChange:
 
     held: HeldCatalogue
     manifest: Manifest
-    takes_theirs: bool = False
 
     def run(self, *, fetched: int) -> ReleaseReport:
         """Merge, commit, and settle the files; then bring the indexes up."""
@@ -152,9 +150,7 @@ class _ReleaseChange:
     def _commit(self, shelf: EmbeddedShelf, loaded: LoadedSpec, report: ReleaseReport) -> None:
         """Write the changes of the release in one transaction. The catalogue is locked for writing."""
         others = shelf.store.ids_last_changed_by_others(AUTHOR_PREFIX)
-        changes = self._differences(shelf, loaded).apply_to(
-            shelf, loaded.spec, report, edited=others, takes_theirs=self.takes_theirs
-        )
+        changes = self._differences(shelf, loaded).apply_to(shelf, loaded.spec, report, edited=others)
         is_own = not self.manifest.spec.is_package
         is_other_spec = is_own and loaded.spec.digest != self.held.loaded.spec.digest
         self.held.pack.save_next_spec(loaded.declaration if is_other_spec else None)
@@ -235,7 +231,6 @@ class ReleaseChanges:
         report: ReleaseReport,
         *,
         edited: AbstractSet[RecordId],
-        takes_theirs: bool,
     ) -> list[Change]:
         """Return the changes to write, and report them.
 
@@ -252,7 +247,7 @@ class ReleaseChanges:
         conflicts = [
             record_id for record_id in self.ids if record_id in kept and mine.get(record_id) != theirs.get(record_id)
         ]
-        taken = [record_id for record_id in self.ids if takes_theirs or record_id not in kept]
+        taken = [record_id for record_id in self.ids if record_id not in kept]
         deleted = [record_id for record_id in taken if record_id not in puts and record_id in mine]
         report.conflicts = [str(record_id) for record_id in conflicts]
         report.written = sum(mine.get(record_id) != theirs[record_id] for record_id in taken if record_id in puts)

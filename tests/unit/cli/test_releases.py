@@ -90,7 +90,7 @@ def test_a_failed_update_of_one_catalogue_leaves_the_others_alone(
     assert "0.9, older than the installed 1.0" in ran.err
 
 
-@pytest.mark.parametrize("arguments", [["stars"], ["--from", "x"], ["--version", "1"], ["--key", "x"]])
+@pytest.mark.parametrize("arguments", [["stars"], ["--from", "x"], ["--key", "x"]])
 def test_a_name_and_a_place_are_given_together(
     arguments: list[str], publisher: Publisher, run: Callable[..., Any]
 ) -> None:

@@ -61,16 +61,6 @@ def test_the_release_of_a_packages_catalogue_follows_the_package(app: App, publi
     assert len(records_of(app, "anime")) == 5
 
 
-def test_a_version_is_installed_by_its_number(app: App, publisher: Publisher) -> None:
-    publisher.publish("1.1", make_stars(40, "1.1").values())
-
-    report = install_release(app, NAME, str(publisher.folder), version="1.0")
-
-    assert report.version == "1.0"
-    with pytest.raises(ConflictError, match=r"with version 1\.0; stackroom update takes the newest"):
-        install_release(app, NAME, str(publisher.folder), version="1.1")
-
-
 def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> None:
     install_release(app, NAME, str(publisher.folder))
 

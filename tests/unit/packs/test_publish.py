@@ -188,10 +188,3 @@ def test_a_folder_that_cannot_be_written_is_named(packs: Path, tmp_path: Path) -
 
     with pytest.raises(StorageError, match="file: cannot be written"):
         publish_pack(packs / "1", tmp_path / "file")
-
-
-def test_a_version_is_found_among_others(publish: Publish, folder: Path, settings: Settings) -> None:
-    publish("1")
-    publish("2")
-
-    assert find_release(open_place(str(folder), settings), version="1").manifest.version == "1"

@@ -164,29 +164,6 @@ class TestHandEdits:
         assert "s00004" not in found
         assert {record.get("version") for one, record in found.items() if one not in report.conflicts} == {"1.1"}
 
-    def test_a_conflict_is_decided_for_the_release_on_request(self, installed: App, publisher: Publisher) -> None:
-        edit(installed, make_star(3, "mine"))
-        remove(installed, "s00004")
-        publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-
-        report = _update(installed, takes_theirs=True)
-
-        assert report.conflicts == ["s00003", "s00004"]
-        assert versions_of(installed) == {"1.1"}
-        assert len(records_of(installed)) == COUNT
-
-    def test_a_conflict_that_was_kept_is_taken_back_by_a_rollback_and_another_update(
-        self, installed: App, publisher: Publisher
-    ) -> None:
-        edit(installed, make_star(3, "mine"))
-        publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-        _update(installed)
-        roll_back(installed, NAME)
-
-        _update(installed, takes_theirs=True)
-
-        assert versions_of(installed) == {"1.1"}
-
     def test_an_edit_that_is_what_the_release_has_is_no_conflict(self, installed: App, publisher: Publisher) -> None:
         edit(installed, make_star(3, "1.1"))
         publisher.publish("1.1", make_stars(COUNT, "1.1").values())
