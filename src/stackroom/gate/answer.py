@@ -148,7 +148,8 @@ class AnswerCache:
 def answer_key(tool: ToolSpec, params: BaseModel, visibility: Visibility, versions: Versions) -> Hashable:
     """Return the key of a call's answer: all that the answer follows from."""
     audiences = None if all(version.is_public for version in versions) else visibility.audiences
-    return tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden
+    budget = getattr(params, "tokens", None)  # also told by whether a limit is stated, even where it is the default
+    return tool.name, params.model_dump_json(), budget, versions, audiences, visibility.only, visibility.hidden
 
 
 def find_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
