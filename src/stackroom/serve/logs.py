@@ -82,6 +82,8 @@ class CallLog:
 
 def _on_one_line(text: str) -> str:
     """Replace unprintable characters, so that a client's text cannot forge or colour log lines."""
+    if text.isprintable():
+        return text
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
