@@ -26,7 +26,7 @@ from stackroom.model.scope import (
 )
 from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
 from stackroom.shelf.series import work_of
-from stackroom.shelf.terms import name_words
+from stackroom.shelf.terms import name_lines
 from stackroom.text.analyser import TextQuery, analyse_query, index_tokens
 from support.stock import occurrences_of
 
@@ -69,7 +69,7 @@ def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_
     if stock.spec.recommend:
         assert view.works(keys) == [work_of(records[key], stock.spec) for key in keys]
     if stock.spec.fields_searched_as_names:
-        assert view.name_words(keys) == [name_words(records[key], stock.spec) for key in keys]
+        assert view.name_lines(keys) == [name_lines(records[key], stock.spec) for key in keys]
 
 
 def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:

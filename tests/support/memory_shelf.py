@@ -39,11 +39,10 @@ from stackroom.shelf.port import (
 )
 from stackroom.shelf.series import Work, work_of
 from stackroom.shelf.terms import (
-    NameWords,
     column_number,
     entries_of,
     meets,
-    name_words,
+    name_lines,
     require_countable,
     require_filterable,
     text_tokens,
@@ -103,13 +102,13 @@ class MemoryView:
     def works(self, keys: Sequence[Key]) -> list[Work]:
         return [work_of(self._records[key], self.spec) for key in keys]
 
-    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
-        return [name_words(self._records[key], self.spec) for key in keys]
+    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
+        return [name_lines(self._records[key], self.spec) for key in keys]
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         return [self._records[key].id for key in keys]
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
         """Rank by BM25 over the catch-all and the boosted fields; statistics are of the whole catalogue."""
         groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, self.spec.searched_fields)]
         groups += [(field.boost, (field,)) for field in self.spec.boosted_fields]
@@ -118,7 +117,8 @@ class MemoryView:
             totals.update({key: boost * score for key, score in self._bm25(query, fields).items()})
         in_scope = set(self._in_scope(scope))
         matching = {key: score for key, score in totals.items() if key in in_scope}
-        return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
+        total = len(matching) if counted else None
+        return build_ranking(list(matching), list(matching.values()), limit=limit, total=total)
 
     def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank by BM25 over the fields that are searched as names."""
@@ -166,6 +166,9 @@ class MemoryView:
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         return [frozenset(term for term, _, _ in entries_of(self._records[key], field)) for key in keys]
+
+    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+        return np.array([len(set(terms) & there) for there in self.terms(field, keys)], dtype=np.int64)
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         return np.array([column_number(self._records[key], field, self.spec) for key in keys])

@@ -264,17 +264,15 @@ def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Float
     near.ravel()[:: len(best) + 1] = -1.0  # its own diagonal; `fill_diagonal` takes as long as the product
     count = min(spec.smoothing_neighbours, len(best) - 1)
     neighbours = np.argpartition(-near, count - 1, axis=1)[:, :count]
-    weights = np.maximum(np.take_along_axis(near, neighbours, axis=1), 0.0) ** 2
+    weights = np.maximum(near[np.arange(len(best))[:, None], neighbours], 0.0) ** 2
     spread = _spread(scores[best])
     means = (weights * spread[neighbours]).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-12)
     if candidates.awaiting is not None:
         means = np.where(candidates.awaiting[best], spread, means)
-    smoothed = scores * 0.0
     floor = scores[best].min()
     mixed = (1 - spec.smoothing_weight) * spread + spec.smoothing_weight * means
+    smoothed: Floats = np.minimum(scores, floor) * (1 - 1e-9)
     smoothed[best] = floor + (1 - floor) * mixed
-    rest = np.setdiff1d(np.arange(len(scores)), best, assume_unique=True)
-    smoothed[rest] = np.minimum(scores[rest], floor) * (1 - 1e-9)
     return smoothed
 
 

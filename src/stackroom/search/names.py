@@ -480,23 +480,19 @@ def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords)
     """Return records with a name that has all words of the query, or whose words are all in the query."""
     asked = frozenset(words.weights)
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
-    scored = {
-        key: max(
-            [_score(name.tokens, asked, words) for name in names if _may_match(name.lowered, beginnings)], default=0
-        )
-        for key, names in zip(keys, reader.name_words(keys), strict=True)
-    }
+    scored: dict[Key, float] = {}
+    for key, names in zip(keys, reader.name_lines(keys), strict=True):
+        near = [name.split("\t") for name in names if any(map(name.__contains__, beginnings))]
+        each = [_score(tokens, asked, words) for name, tokens in near if _may_match(name, beginnings)]
+        scored[key] = max(each, default=0.0)
     return {key: score for key, score in scored.items() if score}
 
 
-def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
+def _may_match(name: str, beginnings: Sequence[str]) -> bool:
     """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
-    for beginning in beginnings:
-        if beginning in lowered:
-            break
-    else:
-        return False
-    return len(lowered.split()) <= len(beginnings) + EXTRA_WORDS or all(map(lowered.__contains__, beginnings))
+    has = name.__contains__
+    is_short = len(name.split()) <= len(beginnings) + EXTRA_WORDS
+    return any(map(has, beginnings)) if is_short else all(map(has, beginnings))
 
 
 def _score(tokens: str, asked: frozenset[str], words: WeighedWords) -> float:

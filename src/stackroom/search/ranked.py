@@ -224,14 +224,14 @@ class Ranked:
         """Say that no record, or not this one, has a word of the query; empty where none of weight is missing."""
         words, row = self.trace.query.words, self.trace.find_row(hit.key)
         is_whole = row is None or self.trace.candidates.share[row] > 1 - MATTERS
-        if is_whole or hit.reasons["name"] >= NAMED:
+        heavy = {token for token in words.weights if words.share_of([token]) >= MATTERS} - ORDINARY_TOKENS
+        if is_whole or hit.reasons["name"] >= NAMED or not heavy:
             return ""
         here = set(text_tokens(hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)))
-        missing = words.weights.keys() - here - ORDINARY_TOKENS
-        token = max(sorted(missing), key=words.weights.__getitem__, default="")
+        token = max(sorted(heavy - here), key=words.weights.__getitem__, default="")
         typed = next((word for word in self.trace.query.text.split() if token in query_tokens(word)), "")
         synonyms = {term for term, _ in analyse_query(typed, synonyms=self.spec.synonyms).terms}
-        if words.share_of([token]) < MATTERS or not typed or not synonyms.isdisjoint(here):
+        if not token or not typed or not synonyms.isdisjoint(here):
             return ""
         word = _POSSESSIVE.sub("", typed.strip(PUNCTUATION)).lower()
         return f"no record has '{word}'" if token in words.unknown else f"the best match lacks '{word}'"

@@ -72,7 +72,7 @@ def share_of_named(
         wanted = {term_of(match.value) for match in matches}
         if wanted and keys:
             named += len(wanted)
-            shares += [len(wanted & there) for there in reader.terms(name, keys)]
+            shares += reader.count_terms(name, wanted, keys)
     return shares / named if named else shares
 
 
@@ -238,7 +238,7 @@ class Searcher:
         """Run the arms and line up what they found."""
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
         vector_arm = beside(_nearest, reader, query.vector, scope, depth)
-        lexical = reader.lexical(query.terms, scope=scope, limit=depth)
+        lexical = reader.lexical(query.terms, scope=scope, limit=depth, counted=False)
         having = reader.having_words(query.words.terms, scope=scope, limit=HAVING_WORDS * depth)
         names = find_names(reader, self.spec, query.text, query.words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
@@ -339,7 +339,7 @@ def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
     if len(order) > limit:
         order = order[scores[order] >= scores[order[limit - 1]]]
     rows: list[int] = order.tolist()
-    if len(np.unique(scores[order])) < len(order):
+    if (scores[order[1:]] == scores[order[:-1]]).any():
         ids = dict(zip(rows, reader.ids(trace.candidates.keys[rows].tolist()), strict=True))
         rows.sort(key=lambda row: (-scores[row], -fused[row], ids[row]))
     return rows[:limit]

@@ -55,6 +55,14 @@ class TermColumn:
         kept = mask[self.rows]
         return entries[kept], self.rows[kept]
 
+    def count_at(self, terms: Iterable[str], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many of these terms each of these rows has."""
+        wanted, counts = rows.astype(np.int32), np.zeros(len(rows), dtype=np.int64)
+        for term in terms:
+            having = [_contains(self._slice(entry), wanted) for entry in self._entries_by_term.get(term, ())]
+            counts += reduce(np.logical_or, having, np.zeros(len(rows), dtype=bool))
+        return counts
+
     def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
         """Return the terms of each of these rows."""
         sorted_rows, entries = self._by_row
@@ -76,6 +84,13 @@ class TermColumn:
 
     def _slice(self, entry: int) -> NDArray[np.int32]:
         return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]
+
+
+def _contains(postings: NDArray[np.int32], rows: NDArray[np.int32]) -> Mask:
+    """Tell for each row whether it is in the sorted postings."""
+    places = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
+    found: Mask = postings[places] == rows
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

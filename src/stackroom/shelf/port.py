@@ -29,7 +29,6 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.series import Work
-from stackroom.shelf.terms import NameWords
 from stackroom.text.analyser import TextQuery
 
 RECORDS_PART = "records"
@@ -193,11 +192,14 @@ class ShelfReader(Protocol):
     def works(self, keys: Sequence[Key]) -> list[Work]:
         """Return the evidence of the series of each key of this snapshot; only where the spec says how to recommend."""
 
-    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
-        """Return the names of each key of this snapshot; only where the spec has fields that are searched as names."""
+    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
+        """Return the names of each key of this snapshot as lines: in lower case, a tab, tokens without function words.
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope that have any of the terms."""
+        Only where the spec has fields that are searched as names.
+        """
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
+        """Rank the records in scope that have any of the terms; `total` is the number kept unless they are counted."""
 
     def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms in a field that is searched as a name only."""
@@ -234,6 +236,9 @@ class ShelfReader(Protocol):
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return for each key the folded values of a term column (a filter or facet that is not a number)."""
+
+    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Return for each key how many of these folded values of a term column it has."""
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return for each key the value of a number column, NaN for a missing one."""

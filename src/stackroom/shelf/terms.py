@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from stackroom.catalogue.known import known_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
@@ -129,36 +128,16 @@ def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
     """Return the columns of texts with what each has of a record: only what a search may ask for."""
     columns: dict[str, Callable[[Record], bytes]] = {ID_TEXT: lambda record: record.id.encode()}
     if spec.fields_searched_as_names:
-        columns[NAMES_TEXT] = lambda record: encode_names(name_words(record, spec))
+        columns[NAMES_TEXT] = lambda record: "\n".join(name_lines(record, spec)).encode()
     if spec.recommend:
         columns[WORK_TEXT] = lambda record: encode_work(work_of(record, spec))
     return columns
 
 
-class NameWords(NamedTuple):
-    """A name of a record in lower case, and its tokens without function words, separated by blanks."""
-
-    lowered: str
-    tokens: str
-
-
-def name_words(record: Record, spec: CatalogueSpec) -> list[NameWords]:
-    """Return the names of a record, no two alike."""
-    return [_name_words(name) for name in dict.fromkeys(" ".join(one.lower().split()) for one in spec.names_of(record))]
-
-
-def _name_words(lowered: str) -> NameWords:
-    return NameWords(lowered, " ".join(sorted(set(index_tokens(lowered)) - FUNCTION_TOKENS)))
-
-
-def encode_names(names: Iterable[NameWords]) -> bytes:
-    """Return names as a shelf keeps them: a line for each, its tokens after a tab."""
-    return "\n".join(map("\t".join, names)).encode()
-
-
-def decode_names(kept: bytes) -> list[NameWords]:
-    """Return the names that were kept."""
-    return [NameWords(*line.split("\t")) for line in kept.decode().split("\n")] if kept else []
+def name_lines(record: Record, spec: CatalogueSpec) -> list[str]:
+    """Return the names of a record, no two alike: each in lower case, and after a tab its tokens but function words."""
+    lowered = dict.fromkeys(" ".join(name.lower().split()) for name in spec.names_of(record))
+    return [f"{name}\t{' '.join(sorted(set(index_tokens(name)) - FUNCTION_TOKENS))}" for name in lowered]
 
 
 class ColumnValues:

@@ -112,8 +112,10 @@ class Segment:
         wanted = np.asarray(keys, dtype=np.int64)
         if not len(self.keys):
             return np.full(len(wanted), -1)
-        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[rows] == wanted, rows, -1)
+        rows = self.keys.searchsorted(wanted)
+        rows[rows == len(self.keys)] = 0
+        rows[self.keys[rows] != wanted] = -1
+        return rows
 
 
 def build_segment(

@@ -123,6 +123,7 @@ class TextIndex:
         searcher: tantivy.Searcher,
         limit: int,
         in_names: bool = False,
+        counted: bool = True,
     ) -> Ranking:
         """Rank the searcher's records that have any of the terms and meet every condition."""
         fields = self._name_weights() if in_names else self._text_weights()
@@ -130,10 +131,11 @@ class TextIndex:
             return build_ranking((), (), limit=0)
         asked = self._meeting(conditions, self._any_term(query, fields))
         with self._failing_as(DamagedIndexError, "searched"):
-            found = _search_past_ties(searcher, asked, limit)
+            found = _search_past_ties(searcher, asked, limit, counted=counted)
             hits = found.hits
             keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
-        return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
+        total = _count_of(found) if counted else None
+        return build_ranking(keys, [score for score, _ in hits], limit=limit, total=total)
 
     def having_words(
         self, words: TextQuery, conditions: Iterable[Condition], *, searcher: tantivy.Searcher, limit: int
@@ -328,14 +330,16 @@ def _filter_name(field: str) -> str:
     return f"filter_{field}"
 
 
-def _search_past_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
+def _search_past_ties(
+    searcher: tantivy.Searcher, query: tantivy.Query, limit: int, *, counted: bool
+) -> tantivy.SearchResult:
     """Search deep enough to find every hit that ties with the last one, so that ties can be broken by key."""
     limit = max(limit, 1)
     depth = limit + SPARE_HITS
     while True:
-        found = searcher.search(query, limit=depth, count=True)
-        scores = [score for score, _ in found.hits]
-        if len(scores) < depth or scores[limit - 1] > scores[-1] or depth >= limit + MAX_TIES:
+        found = searcher.search(query, limit=depth, count=counted)
+        hits = found.hits
+        if len(hits) < depth or hits[limit - 1][0] > hits[-1][0] or depth >= limit + MAX_TIES:
             return found
         depth = min(4 * depth, limit + MAX_TIES)
 

@@ -32,6 +32,9 @@ SPARE = 100
 FEW = 2
 """All rows are scored exactly in a scope of at most this many times the rows that would be: choosing takes longer."""
 
+MANY = 4
+"""The number of rows for each of the maxima from which these are looked at first."""
+
 GATHER_BELOW = 0.25
 """Below this share of rows in scope, their codes are gathered; above, all codes are scanned and masked."""
 
@@ -58,28 +61,23 @@ class VectorTable:
 
     def nearest_each(self, queries: Vector, *, mask: Mask | None, limit: int) -> list[tuple[Rows, Scores]]:
         """Return for each of several queries the rows nearest to it."""
-        rows = self._in_scope(mask)
-        in_scope = len(self.codes) if rows is None else len(rows)
-        if in_scope <= FEW * (limit + SPARE):
-            every = np.arange(in_scope) if rows is None else rows
-            return [self._nearest_of(every, query, limit) for query in queries]
-        if self.sketches is None or in_scope <= SKETCHES_ABOVE:
-            return [
-                self._best(query, rows, one, limit)
-                for query, one in zip(queries, self._approximate(queries, rows), strict=True)
-            ]
-        count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
-        found = []
-        for query in queries:
-            near = self.sketches.preselect(query, among=rows, count=count)
-            found.append(self._best(query, near, self._approximate(query[None, :], near)[0], limit))
-        return found
-
-    def _in_scope(self, mask: Mask | None) -> Rows | None:
-        """Return the rows of the mask that have a vector; None means all."""
         if self._has_vector is not None:
             mask = self._has_vector if mask is None else mask & self._has_vector
-        return None if mask is None else np.flatnonzero(mask)
+        in_scope = len(self.codes) if mask is None else int(np.count_nonzero(mask))
+        if in_scope <= FEW * (limit + SPARE):
+            every = np.arange(in_scope) if mask is None else np.flatnonzero(mask)
+            return [self._nearest_of(every, query, limit) for query in queries]
+        if self.sketches is None or in_scope <= SKETCHES_ABOVE:
+            best = self._best_by_codes(queries, mask, in_scope, limit + SPARE)
+            return [self._nearest_of(rows, query, limit) for query, rows in zip(queries, best, strict=True)]
+        count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
+        among = None if mask is None else np.flatnonzero(mask)
+        found = []
+        for query in queries:
+            near = self.sketches.preselect(query, among=among, count=count)
+            rows = near[_top(self._approximate(query[None, :], near)[0], limit + SPARE)]
+            found.append(self._nearest_of(rows, query, limit))
+        return found
 
     @cached_property
     def _has_vector(self) -> Mask | None:
@@ -87,19 +85,19 @@ class VectorTable:
         has_vector: Mask = self.scales > 0
         return None if has_vector.all() else has_vector
 
-    def _approximate(self, queries: Vector, rows: Rows | None) -> Scores:
-        """Return for each query the approximate cosines by codes, up to a constant factor."""
-        codes = quantise(queries)[0]
-        if rows is None:
-            return code_dots(codes, self.codes) * self.scales
-        if len(rows) < GATHER_BELOW * len(self.codes):
-            return code_dots(codes, self.codes.take(rows, axis=0)) * self.scales[rows]
-        return (code_dots(codes, self.codes) * self.scales)[:, rows]
+    def _best_by_codes(self, queries: Vector, mask: Mask | None, in_scope: int, count: int) -> list[Rows]:
+        """Return for each query the rows of the mask with the best approximate cosines."""
+        if mask is not None and in_scope < GATHER_BELOW * len(self.codes):
+            rows = np.flatnonzero(mask)
+            return [rows[_top(cosines, count)] for cosines in self._approximate(queries, rows)]
+        approximate = code_dots(quantise(queries)[0], self.codes) * self.scales
+        if mask is not None:
+            np.copyto(approximate, -np.inf, where=~mask)
+        return [_top(cosines, count) for cosines in approximate]
 
-    def _best(self, query: Vector, rows: Rows | None, approximate: Scores, limit: int) -> tuple[Rows, Scores]:
-        """Score the rows with the best approximate cosines exactly."""
-        best = _top(approximate, limit + SPARE)
-        return self._nearest_of(best if rows is None else rows[best], query, limit)
+    def _approximate(self, queries: Vector, rows: Rows) -> Scores:
+        """Return for each query the approximate cosines of these rows by codes, up to a constant factor."""
+        return code_dots(quantise(queries)[0], self.codes.take(rows, axis=0)) * self.scales[rows]
 
     def _nearest_of(self, rows: Rows, query: Vector, limit: int) -> tuple[Rows, Scores]:
         cosines = row_dots(self.exact[rows], query)
@@ -122,8 +120,13 @@ def row_dots(rows: Vector, query: Vector) -> Scores:
 
 def _top(scores: Scores, limit: int) -> Rows:
     """Return the indexes of the best scores, of equal ones the first."""
-    if len(scores) <= limit:
-        return np.arange(len(scores))
+    size, columns = len(scores), 2 * limit
+    if size <= limit:
+        return np.arange(size)
+    if size > MANY * columns:  # as many maxima are above their middle as are asked for, so no score below it is
+        maxima = scores[: size - size % columns].reshape(-1, columns).max(axis=0)
+        near = np.flatnonzero(scores >= np.partition(maxima, limit)[limit])
+        return near[_top(scores[near], limit)]
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
     above = np.flatnonzero(scores > least)
     equal = np.flatnonzero(scores == least)[: limit - len(above)]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -28,16 +29,14 @@ from stackroom.shelf.terms import (
     NAMES_TEXT,
     WORK_TEXT,
     Entry,
-    NameWords,
-    decode_names,
     require_countable,
     require_filterable,
 )
 from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
-CACHED_RECORDS = 256
-"""The steps of one search read some records twice, and searches often find the same ones."""
+CACHED_RECORDS = 1_000
+"""Searches often find the same records; one takes some kilobytes."""
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
@@ -138,9 +137,11 @@ class EmbeddedView:
 
     def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
         found = self.store.fetch(keys, as_of=self.change_no)
-        if len(self._last_records) + len(found) > CACHED_RECORDS:
-            self._last_records.clear()
-        self._last_records.update(found if len(found) <= CACHED_RECORDS else {})
+        if len(found) <= CACHED_RECORDS:
+            with self._mask_guard:
+                self._last_records.update(found)
+                for key in list(islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))):
+                    del self._last_records[key]
         return found
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
@@ -151,17 +152,17 @@ class EmbeddedView:
         visible = self.fetch(list(found.values()), scope=scope)
         return {record_id: key for record_id, key in found.items() if key in visible}
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
         """Rank the records in scope that have any of the terms."""
         conditions = scope.all_conditions()
         require_filterable(conditions, self.spec)
-        return self.text.search(query, conditions, searcher=self.searcher, limit=limit)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, counted=counted)
 
     def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms in a field that is searched as a name."""
         conditions = scope.all_conditions()
         require_filterable(conditions, self.spec)
-        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True, counted=False)
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope by the sum of the weights of the words that they have."""
@@ -196,6 +197,8 @@ class EmbeddedView:
         for segment in self._segments:
             found = segment.rows_of(keys)
             here = found >= 0
+            if segment.vectors is not None and len(self._segments) == 1 and here.all():
+                return segment.vectors.exact.take(found, axis=0)
             if segment.vectors is not None and here.any():
                 rows[here] = segment.vectors.exact[found[here]]
         return rows
@@ -241,9 +244,9 @@ class EmbeddedView:
         """Return the evidence of the series of keys that come from this snapshot."""
         return list(map(decode_work, self._texts(WORK_TEXT, keys)))
 
-    def name_words(self, keys: Sequence[Key]) -> list[list[NameWords]]:
-        """Return the words of the names of keys that come from this snapshot."""
-        return list(map(decode_names, self._texts(NAMES_TEXT, keys)))
+    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
+        """Return the names of keys that come from this snapshot, with their tokens."""
+        return [text.decode().split("\n") for text in self._texts(NAMES_TEXT, keys)]
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
         texts: dict[int, bytes] = {}
@@ -261,6 +264,14 @@ class EmbeddedView:
             here = np.flatnonzero(rows >= 0)
             found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
         return [found.get(index, frozenset()) for index in range(len(keys))]
+
+    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Return how many of the terms each of these keys has in a column."""
+        wanted, counts = list(terms), np.zeros(len(keys), dtype=np.int64)
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            counts[rows >= 0] = segment.columns.terms[field].count_at(wanted, rows[rows >= 0])
+        return counts
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return the number of a column for each of these keys."""
