@@ -1,7 +1,7 @@
 """Fuzzy title search: a misspelt or partial title finds the right one.
 
 A trigram index over folded titles selects a few dozen candidates, which are then compared by edit distance. The number
-of postings read is bounded. The index is six arrays, so that a shelf can store it in files and map it into memory.
+of postings read is bounded. The index is seven arrays, so that a shelf can store it in files and map it into memory.
 """
 
 import re
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from stackroom.text.normalise import fold, fold_name
@@ -270,6 +271,8 @@ class TitleArrays:
     grams: Grams
     gram_ends: Ints
     postings: NDArray[np.int32]
+    sums: NDArray[np.uint32]
+    """The checksums of all names, in order: most texts that are no name are told by them."""
 
 
 class _Shared(NamedTuple):
@@ -293,8 +296,9 @@ class TitleIndex:
         for spelling in name_spellings(text) if len(self.arrays.grams) else ():
             wanted = spelling[:MAX_NAME_CHARS]
             names = self._candidates(wanted, allowed)
-            for row, name in zip(self.arrays.rows[names].tolist(), self._names(names), strict=True):
-                best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
+            scores = process.cdist([wanted], self._names(names), scorer=fuzz.ratio, dtype=np.float64)[0] / 100
+            for row, likeness in zip(self.arrays.rows[names].tolist(), scores.tolist(), strict=True):
+                best[row] = max(likeness, best.get(row, 0.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
@@ -305,16 +309,20 @@ class TitleIndex:
 
     def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
         """Look among the names of the same length under the query's rarest gram, if all of its grams are known."""
-        grams, letters = _grams_of([wanted])[0], wanted.encode()
+        letters, sums = wanted.encode(), self.arrays.sums
+        place = sums.searchsorted(np.uint32(crc32(letters)))
+        if place == len(sums) or sums[place] != crc32(letters):
+            return False
+        grams = _grams_of([wanted])[0]
         first, last = self._gram_spans(grams)
         if len(first) < max(len(grams), 1):
             return False
         rarest = int(np.argmin(last - first))
         names = self.arrays.postings[first[rarest] : last[rarest]].astype(np.int64)
-        starts, ends = self._spans(names)
-        fits = ends - starts == len(letters)
+        fits = self._sizes[names] == len(letters)
         if allowed is not None:
             fits &= allowed[self.arrays.rows[names]]
+        starts, _ = self._spans(names)
         return any(self.arrays.letters[start : start + len(letters)].tobytes() == letters for start in starts[fits])
 
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
@@ -344,12 +352,17 @@ class TitleIndex:
 
     def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
         """Return the names (and their counts) that share most grams, then those nearest in size, ties by name."""
-        if len(names) > count:
-            enough = shared >= _least_of_best(shared, count)
-            names, shared = names[enough], shared[enough]
-        starts, ends = self._spans(names)
-        order = np.lexsort((names, np.abs(ends - starts - size), -shared))[:count]
-        return names[order], shared[order]
+        apart = np.abs(self._sizes[names] - np.int64(size))
+        order = (GRAMS_READ - shared << 48) | (apart << 32) | names  # one number each: sorting those is quicker
+        if len(order) > count:
+            order = np.partition(order, count)[:count]
+        order.sort()
+        return order & 0xFFFFFFFF, GRAMS_READ - (order >> 48)
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.uint16]:
+        """The number of bytes of each name."""
+        return np.diff(self.arrays.ends, prepend=0).astype(np.uint16)
 
     def _postings_of(self, wanted: str) -> list[NDArray[np.int32]]:
         """Return the names under each of the query's grams, the rarest gram first."""
@@ -391,6 +404,7 @@ class TitleArraysBuilder:
         self._row = 0
         self._letters = bytearray()
         self._ends = array("q")
+        self._sums = array("I")
         self._waiting: list[str] = []
         self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
 
@@ -398,8 +412,10 @@ class TitleArraysBuilder:
         """Add the next row's names, each in all its spellings."""
         for name in dict.fromkeys(spelling[:MAX_NAME_CHARS] for each in names for spelling in name_spellings(each)):
             self._rows.append(self._row)
-            self._letters += name.encode()
+            letters = name.encode()
+            self._letters += letters
             self._ends.append(len(self._letters))
+            self._sums.append(crc32(letters))
             self._waiting.append(name)
         self._row += 1
         if len(self._waiting) >= CHUNK_NAMES:
@@ -416,6 +432,7 @@ class TitleArraysBuilder:
             grams=grams,
             gram_ends=gram_ends,
             postings=postings,
+            sums=np.sort(np.frombuffer(self._sums, dtype=np.uint32)),
         )
 
     def _cut(self) -> None:
@@ -440,12 +457,6 @@ def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
     ordered = np.sort(names)
     first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
-
-
-def _least_of_best(shared: Ints, count: int) -> int:
-    """Return the highest number that at least `count` of these small numbers reach."""
-    reaching = np.cumsum(np.bincount(shared)[::-1])[::-1]
-    return int(np.flatnonzero(reaching >= count)[-1])
 
 
 def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:

@@ -76,7 +76,7 @@ def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
 
 
 def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
-    assert set(array_fields()) == {"rows", "letters", "ends", "grams", "gram_ends", "postings"}
+    assert set(array_fields()) == {"rows", "letters", "ends", "grams", "gram_ends", "postings", "sums"}
 
 
 SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])

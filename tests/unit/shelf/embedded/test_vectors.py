@@ -9,7 +9,7 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.embedded import vectors as module
 from stackroom.shelf.embedded.sketches import build_sketches
-from stackroom.shelf.embedded.vectors import VectorTable, build_vector_table
+from stackroom.shelf.embedded.vectors import VectorTable, _top, build_vector_table
 
 ROWS = 6_000
 DIMENSION = 64
@@ -83,3 +83,11 @@ def test_a_row_without_a_vector_is_not_ranked() -> None:
     exact = np.stack([unit(3), np.zeros(LONG, np.float32)])
     rows, _ = build_vector_table(exact).nearest(unit(3), mask=None, limit=2)
     assert rows.tolist() == [0]
+
+
+def test_the_best_scores_of_many_are_those_of_a_sort_and_of_equal_ones_the_first() -> None:
+    rng = np.random.default_rng(3)
+    for size, limit in [(5_000, 20), (161, 20), (160, 20), (4_001, 200), (20_000, 1)]:
+        for scores in (rng.normal(size=size), rng.integers(0, 9, size=size)):
+            wanted = np.sort(np.lexsort((np.arange(size), -scores))[:limit])
+            assert np.sort(_top(scores.astype(np.float32), limit)).tolist() == wanted.tolist()
