@@ -121,12 +121,16 @@ def row_dots(rows: Vector, query: Vector) -> Scores:
 def _top(scores: Scores, limit: int) -> Rows:
     """Return the indexes of the best scores, of equal ones the first."""
     size, columns = len(scores), 2 * limit
-    if size <= limit:
-        return np.arange(size)
-    if size > MANY * columns:  # as many maxima are above their middle as are asked for, so no score below it is
-        maxima = scores[: size - size % columns].reshape(-1, columns).max(axis=0)
-        near = np.flatnonzero(scores >= np.partition(maxima, limit)[limit])
-        return near[_top(scores[near], limit)]
+    if size <= MANY * columns:
+        return _best_of(scores, limit)
+    maxima = scores[: size - size % columns].reshape(-1, columns).max(axis=0)
+    near = np.flatnonzero(scores >= np.partition(maxima, limit)[limit])  # half of the maxima are: as many as wanted
+    return near[_best_of(scores[near], limit)]
+
+
+def _best_of(scores: Scores, limit: int) -> Rows:
+    if len(scores) <= limit:
+        return np.arange(len(scores))
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
     above = np.flatnonzero(scores > least)
     equal = np.flatnonzero(scores == least)[: limit - len(above)]
