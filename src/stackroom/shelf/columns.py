@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.terms import Entry, asked_term
+from stackroom.text.titles import contains
 
 Mask = NDArray[np.bool_]
 
@@ -59,7 +60,7 @@ class TermColumn:
         """Return how many of these terms each of these rows has."""
         wanted, counts = rows.astype(np.int32), np.zeros(len(rows), dtype=np.int64)
         for term in terms:
-            having = [_contains(self._slice(entry), wanted) for entry in self._entries_by_term.get(term, ())]
+            having = [contains(self._slice(entry), wanted) for entry in self._entries_by_term.get(term, ())]
             counts += reduce(np.logical_or, having, np.zeros(len(rows), dtype=bool))
         return counts
 
@@ -84,13 +85,6 @@ class TermColumn:
 
     def _slice(self, entry: int) -> NDArray[np.int32]:
         return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]
-
-
-def _contains(postings: NDArray[np.int32], rows: NDArray[np.int32]) -> Mask:
-    """Tell for each row whether it is in the sorted postings."""
-    places = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
-    found: Mask = postings[places] == rows
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

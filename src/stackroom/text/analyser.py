@@ -51,13 +51,7 @@ def index_tokens(text: str) -> list[str]:
 
 def query_tokens(text: str) -> list[str]:
     """Return the tokens of a query, in order, with repeats."""
-    return list(_tokens_asked(text))
-
-
-@lru_cache(maxsize=64)
-def _tokens_asked(text: str) -> tuple[str, ...]:
-    """Return the tokens; the steps of one search ask for those of the same query."""
-    return tuple([token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)])
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
 
 
 @lru_cache(maxsize=STEMS_KEPT)

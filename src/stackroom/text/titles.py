@@ -338,7 +338,7 @@ class TitleIndex:
         if common:
             names, shared = self._best(names, shared, size=size, count=SHORTLIST)
             for postings in common:
-                shared = shared + _contains(postings, names)
+                shared = shared + contains(postings, names.astype(np.int32))
         return self._best(names, shared, size=size, count=CANDIDATES)[0]
 
     def _shared(self, wanted: str) -> _Shared:
@@ -459,10 +459,9 @@ def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
     return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
 
 
-def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:
-    """Tell for each name whether it is in the sorted postings."""
-    places = np.minimum(np.searchsorted(postings, names.astype(np.int32)), len(postings) - 1)
-    found: NDArray[np.bool_] = postings[places] == names
+def contains(ordered: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell for each number whether it is among others, which are in order."""
+    found: NDArray[np.bool_] = ordered[np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)] == wanted
     return found
 
 
