@@ -72,6 +72,15 @@ def _counts_rows(column: ColumnProfile) -> bool:
     return is_number and column.least in (0.0, 1.0) and bool(np.all(np.diff(column.numbers[column.codes]) > 0))
 
 
+def counts_parts(column: ColumnProfile, group: ColumnProfile) -> bool:
+    """Tell whether a column only counts the rows of each record, or all rows."""
+    if column.form not in PLAIN_NUMBERS or column.filled < column.rows or column.least not in (0.0, 1.0):
+        return False
+    order = np.argsort(group.codes, kind="stable")
+    is_same = np.diff(group.codes[order]) == 0
+    return bool(np.all(np.diff(column.numbers[column.codes][order])[is_same] == 1))
+
+
 def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
     """Return the column that identifies a row, or None, and notes on the choice.
 

@@ -16,6 +16,7 @@ from stackroom.catalogue.infer.columns import (
     choose_id,
     choose_key,
     chosen_id,
+    counts_parts,
     find_families,
     find_left_out,
     find_marks,
@@ -122,6 +123,9 @@ class _Inference:
         self.usable = [column for column in usable if column.name not in self.left_out]
         group = next((column for column in self.usable if column.name == choices.group), None)
         self.differing = {column.name: column for column in self.usable if group and _differs(column, group)}
+        counting = [name for name, column in self.differing.items() if group and counts_parts(column, group)]
+        self.left_out |= {name: "it only counts the rows of a record" for name in counting if name not in kept}
+        self.usable = [column for column in self.usable if column.name not in self.left_out]
         self.id: ColumnProfile | None = group
         if group is not None:
             self.notes = [f"rows with the same '{group.name}' are one record: {group.distinct:,} records"]

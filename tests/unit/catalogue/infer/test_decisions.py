@@ -512,3 +512,20 @@ def test_a_column_with_a_comma_before_decimals_has_no_thousands_of_commas() -> N
     spec, _inferred = infer(rows)
     read = [record.fields["length"] for row in rows for record in build_mapping(spec).records_of(row)]
     assert read == [3.5, 12.345, 1234.5]
+
+
+def test_a_number_that_counts_the_rows_of_a_record_is_left_out_and_a_year_is_not() -> None:
+    rows = [
+        {
+            "drink": f"drink {number // 3}",
+            "step": number % 3 + 1,
+            "year": 2000 + number % 3,
+            "part": f"part {number % 7}",
+        }
+        for number in range(30)
+    ]
+    _spec, inferred = infer(rows, choices=Choices(group="drink"))
+    assert dict(inferred.left_out) == {"step": "it only counts the rows of a record"}
+    assert "step" in [
+        field.name for field in infer(rows, choices=Choices(group="drink", keep=frozenset({"step"})))[1].fields
+    ]
