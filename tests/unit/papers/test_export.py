@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def export(home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run `stackroom export` in that library."""
     monkeypatch.setenv("STACKROOM_HOME", str(home))
-    return lambda *arguments: run(["export", *(str(argument) for argument in arguments)])
+    return lambda *arguments: run(["paper-table", *(str(argument) for argument in arguments)])
 
 
 def test_the_papers_of_the_store_are_written_and_counted(export: Callable[..., Any], tmp_path: Path) -> None:
