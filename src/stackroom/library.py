@@ -115,10 +115,8 @@ class Library:
 
     def stamps(self) -> dict[str, Hashable]:
         """Return a token of each complete catalogue that differs when its marker or spec was written; cheap to read."""
-        return {
-            name: (_stamp_of(marker), _stamp_of(marker.with_name(DECLARATION_FILE)))
-            for name, marker in self._markers(INSTALLED_FILE).items()
-        }
+        found = [(name, _stamp_of(f"{self.folder}/{name}/{INSTALLED_FILE}")) for name in self._list_names()]
+        return {name: (one, _stamp_of(f"{self.folder}/{name}/{DECLARATION_FILE}")) for name, one in found if one}
 
     def list_unfinished(self) -> list[str]:
         """Return the names of the catalogues whose first build has not finished."""
@@ -163,8 +161,13 @@ class Library:
         raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; installed: {names}")
 
     def _markers(self, file: str) -> dict[str, Path]:
-        found = sorted(self.folder.glob(f"*/{file}")) if self.folder.is_dir() else []
-        return {marker.parent.name: marker for marker in found if not marker.parent.name.startswith(".")}
+        markers = {name: self.folder / name / file for name in self._list_names()}
+        return {name: marker for name, marker in markers.items() if marker.exists()}
+
+    def _list_names(self) -> list[str]:
+        """Return the names of the folders in the library, also of those that are no catalogue."""
+        names = os.listdir(self.folder) if self.folder.is_dir() else ()
+        return sorted(name for name in names if not name.startswith("."))
 
     def _find_problem(self, name: str) -> str | None:
         """Return what is wrong with the marker of a catalogue."""
@@ -296,10 +299,10 @@ def _claim(place: Installed, declaration: str | None) -> Installed:
     return place
 
 
-def _stamp_of(path: Path) -> Hashable:
+def _stamp_of(path: str | Path) -> Hashable:
     """Return a token of a file that differs when it was written or replaced; None where there is none."""
     try:
-        known = path.stat()
+        known = os.stat(path)
     except OSError:
         return None
     return known.st_mtime_ns, known.st_ino, known.st_size

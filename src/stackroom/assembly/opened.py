@@ -1,5 +1,6 @@
 """The open catalogues of a library: each is opened once, and let go of or opened anew when its files change."""
 
+import os
 from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 
@@ -122,7 +123,7 @@ class OpenedCatalogues:
     def find_store(self, name: str) -> Hashable:
         """Return the identity of the file with a catalogue's records; None where there is none."""
         try:
-            known = (self.library.folder / name / STORE_FILE).stat()
+            known = os.stat(f"{self.library.folder}/{name}/{STORE_FILE}")  # of each catalogue, twice a second
         except OSError:
             return None
         return known.st_dev, known.st_ino

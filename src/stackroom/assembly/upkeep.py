@@ -25,6 +25,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
 from stackroom.packages import load_target
+from stackroom.shelf.embedded.shelf import STORE_FILE
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import check_catalogue
@@ -50,7 +51,7 @@ LOOKS_FOR_VECTORS = 12
 LONGEST_MAP_S = 3_600.0
 GRACE = timedelta(minutes=10)
 """How old the note of a call has to be: a younger one may be of a call that another server is still running."""
-State = tuple[int, int]
+State = list[tuple[int, int]]
 RunMap = Callable[[str, Checkpoint], str]
 """Makes the map of a catalogue, and returns a report."""
 
@@ -193,12 +194,14 @@ class MapTask:
 
     def _is_quiet(self, catalogue: OpenCatalogue) -> bool:
         """Tell whether this look is the one that finds a catalogue quiet."""
-        reader = catalogue.shelf.reader()
-        state = (reader.change_no, reader.vector_no)
+        files = sorted(catalogue.folder.glob(f"{STORE_FILE}*")) if catalogue.folder else []
+        state = [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]  # opens no catalogue
         known, looks = self._quiet.get(catalogue.name, (None, 0))
         looks = looks + 1 if known == state else 1
         self._quiet[catalogue.name] = (state, looks)
-        return looks == (LOOKS_FOR_VECTORS if reader.awaiting_vectors else QUIET_LOOKS)
+        if looks not in (QUIET_LOOKS, LOOKS_FOR_VECTORS):
+            return False
+        return looks == (LOOKS_FOR_VECTORS if catalogue.shelf.reader().awaiting_vectors else QUIET_LOOKS)
 
     def _is_due(self, catalogue: OpenCatalogue) -> bool:
         return catalogue.folder is not None and is_due(catalogue.folder, catalogue.shelf.reader())
