@@ -78,7 +78,8 @@ def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
     """Return the spans of several texts that speak to an assistant, each with the index of its text."""
-    spans = ((index, span) for index, text in enumerate(texts) for span in find_instructions(text, tools))
+    looked_at = texts if may_speak("\n".join(texts).encode("utf-8", "surrogatepass"), tools) else ()
+    spans = ((index, span) for index, text in enumerate(looked_at) for span in find_instructions(text, tools))
     return list(islice(spans, MOST_SPANS))
 
 
