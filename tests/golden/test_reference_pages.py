@@ -113,7 +113,9 @@ def test_the_example_of_a_declaration_compiles(tmp_path):
 def test_the_pages_name_only_commands_that_there_are():
     pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
     commands = {
-        name for text in pages for name in re.findall(r"^\$ (?:[A-Z_]+=\S+ )*stackroom ([a-z]+)", text, re.MULTILINE)
+        name
+        for text in pages
+        for name in re.findall(r"^\$ (?:[A-Z_]+=\S+ )*stackroom ([a-z][a-z-]*)", text, re.MULTILINE)
     }
 
     assert commands <= {*COMMANDS, *find_package_commands()}
