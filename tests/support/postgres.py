@@ -60,29 +60,10 @@ class PostgresServer:
         options = quote(f"-csearch_path={schema}")
         return f"postgresql+psycopg://stackroom@/postgres?host={quote(str(self.folder))}&options={options}"
 
-    def new_database(self) -> str:
-        """Return the address of an empty database that no other test uses, without a driver."""
-        self._schemas += 1
-        name = f"database_{self._schemas}"
-        with self._connected() as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
-        return f"postgresql://stackroom@/{name}?host={quote(str(self.folder), safe='')}"
-
     def end_connections(self) -> None:
         """Break every open connection, as a restart does."""
         with self._connected() as connection:
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-
-    def require_password(self, user: str, password: str) -> None:
-        """Make a user who must give a password, where there is none of this name."""
-        with self._connected() as connection:
-            if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [user]).fetchone():
-                return
-            rules = self.folder / "data" / "pg_hba.conf"
-            rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
-            connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
-            connection.execute("SELECT pg_reload_conf()")
-        self._wait_until_refused(user)
 
     def stop(self) -> None:
         """End the server by its process id, with every connection."""
@@ -103,16 +84,6 @@ class PostgresServer:
 
     def _connected(self) -> Any:
         return psycopg.connect(host=str(self.folder), user="stackroom", dbname="postgres", autocommit=True)
-
-    def _wait_until_refused(self, user: str) -> None:
-        ends_at = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < ends_at:
-            try:
-                psycopg.connect(host=str(self.folder), user=user, dbname="postgres", passfile="/nowhere").close()
-            except psycopg.OperationalError:
-                return
-            time.sleep(0.05)
-        raise RuntimeError("PostgreSQL did not read its rules again")
 
     def _wait_until_ready(self) -> None:
         ends_at = time.monotonic() + START_TIMEOUT_S

@@ -62,11 +62,6 @@ class Songs:
 
 
 @pytest.fixture(scope="session")
-def songs_text() -> str:
-    return SONGS
-
-
-@pytest.fixture(scope="session")
 def songs_spec() -> CatalogueSpec:
     return compile_text(SONGS, origin="songs")
 

@@ -10,21 +10,14 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from support.browsing import PHONE, Visit
-from support.llm_providers import KEY, MODELS, ScriptedModel, serve_model
+from support.llm_providers import KEY, MODELS, ScriptedModel, names_of, serve_model
 from support.llm_streams import PROTOCOLS, Call, Reply
 
 pytestmark = pytest.mark.row("Z16")
 
 CONFIG = "ai_chat_config"
-TRACK = "track-mamie-smith-crazy-blues-01"
 LAST_ANSWER_HAS = "(text) => [...document.querySelectorAll('.answered')].at(-1)?.innerText.includes(text)"
-TITLES = {
-    "anthropic": "Anthropic",
-    "openai": "OpenAI",
-    "google": "Google",
-    "ollama": "Ollama",
-    "openrouter": "OpenRouter",
-}
+TITLES = {title.lower(): title for title in ("Anthropic", "OpenAI", "Google", "Ollama", "OpenRouter")}
 Start = Callable[..., Visit]
 
 
@@ -83,6 +76,9 @@ class Talk:
         return self.model.asked[-1].body
 
 
+Talks = Callable[..., Talk]
+
+
 def settings_of(model: ScriptedModel, provider: str) -> dict[str, Any]:
     """Return what the chat keeps for a provider whose place the scripted model takes."""
     named = "openai" if provider == "compatible" else provider
@@ -104,7 +100,7 @@ def model(served_model: ScriptedModel) -> ScriptedModel:
 
 
 @pytest.fixture
-def talk(visit: Start, model: ScriptedModel) -> Callable[..., Talk]:
+def talk(visit: Start, model: ScriptedModel) -> Talks:
     """Open the page with the chat beside it."""
 
     def start(
@@ -126,9 +122,7 @@ def talk(visit: Start, model: ScriptedModel) -> Callable[..., Talk]:
     return start
 
 
-def test_each_provider_answers_with_tools_and_its_failures_are_told_plainly(
-    talk: Callable[..., Talk], model: ScriptedModel
-) -> None:
+def test_each_provider_answers_with_tools_and_its_failures_are_told_plainly(talk: Talks, model: ScriptedModel) -> None:
     told = talk(allowed=("429 (Too Many Requests)", "ERR_INCOMPLETE_CHUNKED_ENCODING"))
     for provider in PROTOCOLS:
         told.choose(provider)
@@ -197,21 +191,14 @@ def check_limits(told: Talk, model: ScriptedModel) -> None:
     for question in ("One", "Two", "Three"):
         assert told.tell(question)["stop"] == "length"
     assert told.tell("Four")["text"] == "Again."
-    assert [item.get("type") for item in told.asked()["input"]] == [
-        *(None, "reasoning", "message"),
-        *(None, "reasoning", "message"),
-        *(None, None),
-    ]
+    kinds = [item.get("type") for item in told.asked()["input"]]
+    assert kinds == [*((None, "reasoning", "message") * 2), None, None]
 
 
-def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Callable[..., Talk], model: ScriptedModel) -> None:
+def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Talks, model: ScriptedModel) -> None:
     told = talk(allowed=("400 (Bad Request)",))
-    wanted = {
-        "catalogue": "anime",
-        "query": "melancholy",
-        "view": "map",
-        "filters": {"type": ["MOVIE"], "year": {"min": 2010}},
-    }
+    conditions = {"type": ["MOVIE"], "year": {"min": 2010}}
+    wanted = {"catalogue": "anime", "query": "melancholy", "view": "map", "filters": conditions}
     model.script(
         Reply(calls=(Call(name="ui__navigate", args={**wanted, "filters": {"yaer": {"min": 2010}}}),)),
         Reply(calls=(Call(name="ui__navigate", args=wanted),)),
@@ -231,9 +218,7 @@ def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Callable[..
     expect(told.page).to_have_url(re.compile(r"/connect$"))
 
 
-def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
-    talk: Callable[..., Talk], model: ScriptedModel
-) -> None:
+def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(talk: Talks, model: ScriptedModel) -> None:
     told = talk()
     long_name = f"Blue evening {'and ' * 60}morning"
     unwanted, wanted = (
@@ -255,6 +240,126 @@ def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
     question.get_by_role("button", name="Do it").click()
     told.hears("Made.")
     assert "Blue evening" in names_of_artists(told.page)
+    expect(told.said()).to_contain_text("New artist Blue evening")
+    told.visit.check_access()
+    told.said().get_by_role("button", name="Undo").click()
+    told.hears("Undone.")
+    assert "Blue evening" not in names_of_artists(told.page)
+    update = {"action": "update", "kind": "album", "id": "album-satie-gymnopedies", "fields": {"year": 1900}}
+    model.script(Reply(calls=(Call(name="catalog__mutate", args=update),)))
+    told.say("It is of 1900")
+    expect(question.locator("dl")).to_have_text(re.compile(r"^\s*Year\s*\d{4} → 1900\s*$"))
+    assert "The user has undone this change." in json.dumps(told.asked()["messages"])
+
+
+def test_conversations_are_kept_found_renamed_taken_along_and_deleted(talk: Talks, model: ScriptedModel) -> None:
+    told = talk()
+    found = Reply(calls=(Call(name="search", args={"query": "planetes", "catalogue": "anime", "limit": 3}),))
+    model.script(found, Reply(text="Space, `debris`."), Reply(text=f"Of music, {KEY}."), Reply(text="More of space."))
+    button = told.page.get_by_role
+    told.say("What is Planetes?")
+    told.hears("Space")
+    button("button", name="New chat").click()
+    told.say("What is a fugue?")
+    told.hears("Of music")
+    told.page.reload()
+    told.hears("Of music")
+    button("button", name="Conversations").click()
+    rows = told.page.locator(".kept li")
+    expect(rows).to_have_count(2)
+    told.visit.check_access()
+    told.page.get_by_label("Search conversations").fill("DEBRIS")
+    expect(rows).to_have_count(1)
+    rows.locator("summary").click()
+    button("button", name="Rename").click()
+    told.page.get_by_label("Name of the conversation").fill("Rubbish in orbit")
+    told.page.keyboard.press("Enter")
+    button("button", name="Rubbish in orbit").click()
+    expect(told.said().locator(".hit-title a").first).to_have_text("Planetes")
+    told.say("Go on")
+    told.hears("More of space.")
+    assert "Result of search, found earlier" in json.dumps(told.asked()["messages"])
+
+    button("button", name="Conversations").click()
+    rows.nth(1).locator("summary").click()
+    with told.page.expect_download() as saved:
+        button("button", name="Save as a file").click()
+    assert saved.value.suggested_filename == "What-is-a-fugue-.md"
+    assert saved.value.path().read_text(encoding="utf-8").endswith("**What is a fugue?**\n\nOf music, ….")
+    button("button", name="Delete").click()
+    expect(rows).to_have_count(1)
+    button("button", name="Undo").click()
+    expect(rows).to_have_count(2)
+    button("button", name="Settings of the chat").click()
+    told.page.get_by_label("Keep conversations").uncheck()
+    button("button", name="Conversations").click()
+    expect(told.page.get_by_text("Conversations are not kept.")).to_be_visible()
+    assert "fugue" not in told.page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
+
+
+def test_the_oldest_conversations_go_and_none_is_left_for_the_next_person(talk: Talks) -> None:
+    told = talk()
+    kept, left = told.page.evaluate(
+        """async () => {
+          const site = document.querySelector("script[type=module]").src.replace("app.js", "");
+          const [{save}, {forgetPerson}] = await Promise.all(
+            ["views/chat/talk.js", "core/store.js"].map((name) => import(site + name)));
+          const rounds = [{parts: [{kind: "text", text: "x".repeat(30_000)}]}];
+          for (let id = 1; id <= 70; id += 1) save({id, turns: [{text: `Question ${id}`, rounds}]});
+          const kept = JSON.parse(localStorage.ai_chats).list.map(({title}) => title);
+          forgetPerson();
+          save({id: 71, turns: [{text: "Late", rounds}]});
+          return [kept, localStorage.ai_chats ?? null];
+        }"""
+    )
+    assert 60 < len(kept) < 70
+    assert {"Question 1", "Question 70"} & set(kept) == {"Question 70"}
+    assert left is None
+    expect(told.page.get_by_text("the oldest was deleted")).to_have_count(1)
+
+
+@pytest.mark.parametrize("path", ["/", "/c/anime", "/c/music", "/c/judoka"])
+def test_the_tools_of_a_request_are_those_of_the_catalogue_and_cost_little(
+    path: str, talk: Talks, model: ScriptedModel
+) -> None:
+    told = talk(path)
+    own = {"/c/anime": "search_anime", "/c/music": "catalog__search", "/c/judoka": "judokon__compare"}
+    for provider in ("anthropic", "openai", "compatible"):
+        told.choose(provider)
+        model.script(Reply(text="Hello."))
+        assert told.tell("Hi")["state"] == "done"
+        tools = told.asked()["tools"]
+        assert len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode()) / 4 <= 2_500
+        names = set(names_of(tools))
+        assert {"search", "fetch", "similar", "recommend", "browse", "catalog__mutate", "ui__navigate"} <= names
+        assert names & set(own.values()) == ({own[path]} if path in own else set())
+
+
+def test_the_answer_comes_first_its_records_fold_and_it_can_be_copied(talk: Talks, model: ScriptedModel) -> None:
+    told = talk("/c/anime", width=PHONE)
+    found = Reply(text="I look.", calls=(Call(name="search", args={"query": "space", "catalogue": "anime"}),))
+    model.script(found, Reply(text="Two fit.\n\n```\none line\n```"), Reply(text="Still two."))
+    told.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    told.say("Space?")
+    told.hears("Two fit.")
+    said = told.said().inner_text()
+    assert said.index("Two fit.") < said.index("Search")
+    card = told.said().locator(".hit").first
+    expect(card).to_be_hidden()
+    told.said().locator(".hits summary").first.click()
+    expect(card).to_be_visible()
+    told.visit.check_access()
+    for what, copied in {"the code": "one line", "the answer": "I look.\n\nTwo fit.\n\n```\none line\n```"}.items():
+        told.said().get_by_role("button", name=f"Copy {what}").click()
+        told.visit.wait_until("async (text) => (await navigator.clipboard.readText()) === text", copied)
+    assert told.page.locator(".chat").evaluate("(sheet) => sheet.offsetTop * 2") == 844
+    told.page.get_by_role("button", name="Model: test").click()
+    told.page.get_by_role("combobox", name="Model").select_option(label="Claude Test (claude-test)")
+    told.page.get_by_role("button", name="Done").click()
+    told.page.get_by_role("button", name="Ask the same again").click()
+    told.hears("Still two.")
+    assert told.asked()["model"] == "claude-test"
+    expect(told.page.locator(".turn")).to_have_count(1)
 
 
 def names_of_artists(page: Page) -> list[str]:
@@ -263,15 +368,7 @@ def names_of_artists(page: Page) -> list[str]:
     return [one["name"] for one in found["artists"]["items"]]
 
 
-def names_of_playlists(page: Page) -> list[str]:
-    """Return the playlists that the server has."""
-    found = page.evaluate("fetch('/v1/playlists', {headers: {accept: 'application/json'}}).then((one) => one.json())")
-    return [one["name"] for one in found["playlists"]]
-
-
-def test_the_model_plays_music_and_asks_before_it_keeps_anything(
-    talk: Callable[..., Talk], model: ScriptedModel
-) -> None:
+def test_the_model_plays_music_and_asks_before_it_keeps_anything(talk: Talks, model: ScriptedModel) -> None:
     told = talk()
     model.script(
         Reply(
@@ -302,7 +399,8 @@ def test_the_model_plays_music_and_asks_before_it_keeps_anything(
     told.hears("Enjoy.")
     told.hears("Liked: Trois Gymnop\u00e9dies")
     told.hears("none of these has a file to play")
-    assert "Slow" not in names_of_playlists(told.page)
+    as_json = {"Accept": "application/json"}
+    assert '"Slow"' not in told.page.request.get(f"{told.visit.origin}/v1/playlists", headers=as_json).text()
     kept = told.page.evaluate(
         """async () => {
           const {likes} = await (await fetch("/v1/likes", {headers: {accept: "application/json"}})).json();
@@ -339,9 +437,7 @@ def check_page_tools(page: Page) -> None:
     assert [schema for schema in found["schemas"] if '"enum": []' in json.dumps(schema)] == []
 
 
-def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
-    talk: Callable[..., Talk], model: ScriptedModel
-) -> None:
+def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(talk: Talks, model: ScriptedModel) -> None:
     opened: list[WebSocketRoute] = []
 
     def answer_from_the_second_on(socket: WebSocketRoute) -> None:
@@ -358,12 +454,8 @@ def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
     told.page.get_by_role("button", name="New chat").click()
     opened[0].close()
 
-    model.script(
-        Reply(text="This will never … end, für", hold=True),
-        Reply(text="first"),
-        Reply(text="second"),
-        Reply(text="third"),
-    )
+    others = (Reply(text=text) for text in ("first", "second", "third"))
+    model.script(Reply(text="This will never … end, für", hold=True), *others)
     told.say("One")
     told.hears("This will never")
     told.page.keyboard.press("Escape")
@@ -386,24 +478,10 @@ def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
 def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alone(
     visit: Start, model: ScriptedModel
 ) -> None:
-    one = visit(
-        allowed=(
-            f"request: {model.origin}",
-            "401 (Unauthorized)",
-            "connect-src",
-            "Refused to connect",
-            "violates",
-        )
-    )
-    to_server: list[str] = []
-    one.page.on(
-        "request",
-        lambda request: (
-            to_server.append(f"{request.url} {request.headers} {request.post_data}")
-            if request.url.startswith(one.origin)
-            else None
-        ),
-    )
+    refusals = ("401 (Unauthorized)", "connect-src", "Refused to connect", "violates")
+    one = visit(allowed=(f"request: {model.origin}", *refusals))
+    requests: list[str] = []
+    one.page.on("request", lambda sent: requests.append(f"{sent.url} {sent.headers} {sent.post_data}"))
     page = one.open("/connect")
     page.get_by_role("button", name="Chat", exact=True).click()
     page.get_by_text("Keys stay in this browser").wait_for()
@@ -430,7 +508,7 @@ def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alo
     assert model.asked[0].body["model"] == MODELS["openrouter"]["data"][0]["id"]
     kept = page.evaluate("({...localStorage, ...sessionStorage, cookie: document.cookie})")
     assert [name for name, value in kept.items() if KEY in value] == [CONFIG]
-    assert [sent for sent in to_server if KEY in sent] == []
+    assert [sent for sent in requests if sent.startswith(one.origin) and KEY in sent] == []
 
     page.get_by_role("button", name="Settings of the chat").click()
     page.get_by_role("combobox", name="Provider").select_option(label="Anthropic")
@@ -518,7 +596,7 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
     assert closed == ["refused", "silent"], "a connection that nobody uses is left open"
 
 
-def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: ScriptedModel) -> None:
+def test_answers_are_text_whatever_is_in_them(talk: Talks, model: ScriptedModel) -> None:
     told = talk(width=PHONE, scheme="dark")
     hostile = (
         "<img src=x onerror=window.ran=1><script>window.ran=1</script> [run](javascript:window.ran=1) "
@@ -535,15 +613,8 @@ def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: 
     assert told.page.evaluate("window.ran") is None
     assert told.page.evaluate("document.documentElement.scrollWidth") <= PHONE
     told.visit.check_access()
-    slow = [
-        "plain words " * 500,
-        "# a" + " " * 3000 + "x",
-        "> " * 3000,
-        "[" * 3000,
-        "*b* **a " * 800,
-        "|\n|" + " " * 3000 + "x",
-        "# C# ##",
-    ]
+    long, other = " " * 3000, ["> " * 3000, "[" * 3000, "*b* **a " * 800]
+    slow = ["plain words " * 500, f"# a{long}x", *other, f"|\n|{long}x", "# C# ##"]
     shown = told.page.evaluate(
         """async (texts) => {
           const site = document.querySelector("script[type=module]").src.replace("app.js", "");

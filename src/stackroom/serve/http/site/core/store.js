@@ -18,7 +18,7 @@ export function createStore(initial) {
   };
 }
 
-const OF_A_PERSON = ["taste", "music_queue", "docks", "ai_chat_config", "user"];
+const OF_A_PERSON = ["taste", "music_queue", "docks", "ai_chat_config", "ai_chats", "user"];
 let isForgotten = false;
 
 // A store that survives a reload; what was kept is taken only where it has the form that the store begins with.
@@ -28,12 +28,13 @@ export function persisted(key, initial) {
   return store;
 }
 
+// Whether it is kept: a full or forbidden storage only means that nothing survives a reload.
 export function keep(key, value) {
-  if (isForgotten) return;
   try {
-    localStorage.setItem(key, JSON.stringify(value));
+    if (!isForgotten) localStorage.setItem(key, JSON.stringify(value));
+    return true;
   } catch {
-    // A full or forbidden storage only means that nothing survives a reload.
+    return false;
   }
 }
 

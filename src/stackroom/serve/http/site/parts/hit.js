@@ -19,9 +19,11 @@ export function Hit({hit, href, onOpen, isChosen = false, isNear = false, childr
   </article>`;
 }
 
-export function HitList({hits, hrefOf, onOpen, chosen, actions, isNear, label = "Results"}) {
+// `isFolded` makes each one line, which unfolds to the card.
+export function HitList({hits, hrefOf, onOpen, chosen, actions, isNear, isFolded, label = "Results"}) {
+  const card = (hit) => html`<${Hit} hit=${hit} href=${hrefOf?.(hit)} onOpen=${onOpen} isChosen=${chosen === hit.key} isNear=${isNear}>${actions?.(hit)}<//>`;
   return html`<ol class="hits" aria-label=${label}>${hits.map((hit) => html`<li key=${hit.key}>
-    <${Hit} hit=${hit} href=${hrefOf?.(hit)} onOpen=${onOpen} isChosen=${chosen === hit.key} isNear=${isNear}>${actions?.(hit)}<//>
+    ${isFolded ? html`<details><summary dir="auto">${hit.title} <span class="quiet">${hit.subtitle}</span></summary>${card(hit)}</details>` : card(hit)}
   </li>`)}</ol>`;
 }
 

@@ -23,8 +23,8 @@ export function Facts({facts}) {
     <dt key=${name}>${inWords(name)}</dt><dd>${cellText(value, name)}</dd>`)}</dl>`;
 }
 
-export function Items({section: {label, items}, hrefOf = inCatalogue}) {
-  if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} label=${inWords(label)} />`;
+export function Items({section: {label, items}, hrefOf = inCatalogue, isFolded}) {
+  if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} isFolded=${isFolded} label=${inWords(label)} />`;
   return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items)} rows=${items} />`;
 }
 

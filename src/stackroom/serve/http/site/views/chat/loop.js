@@ -3,14 +3,14 @@
 // turns: [{text, rounds, state: "working"|"done"|"stopped"|"failed"|"paused", error}]
 // round: {source, parts, native, usage, stop}; part: {kind: "text"|"thought", text} or a call
 // call: {kind: "call", id, name, wireName, args, state: "ready"|"asking"|"running"|"done"|"failed"|"declined", output, …}
-// tool: {name, description, schema, isWrite(args), preview?(args, options), run(args, options)}, which give {text, value, isError}
+// tool: {name, description, schema, canUndo?, isWrite(args), preview?(args, options), run(args, options)}, which give {text, value, isError}
 import {unlessStopped} from "../../core/mcp.js";
 import {createStore} from "../../core/store.js";
 
 export const MOST_ROUNDS = 10;
 
 export function createChat({openProvider, openTools, systemOf}) {
-  const store = createStore({turns: [], busy: false});
+  const store = createStore({id: Date.now(), turns: [], busy: false});
   let stopper = null;
 
   // Pieces of a stream come faster than anybody reads: what changed is shown thirty times a second.
@@ -46,7 +46,7 @@ export function createChat({openProvider, openTools, systemOf}) {
 
   async function work(turn, signal) {
     try {
-      const [provider, tools] = await unlessStopped(Promise.all([openProvider(), openTools()]), signal);
+      const [provider, tools] = await unlessStopped(Promise.all([openProvider(), openTools(turn.text)]), signal);
       const last = turn.rounds.at(-1);
       if (last?.native) await runCalls(last, tools, signal);
       while (!turn.rounds.at(-1)?.native || goesOn(turn.rounds.at(-1))) {
@@ -66,7 +66,7 @@ export function createChat({openProvider, openTools, systemOf}) {
     const round = {source: provider.source, parts: [], native: null, usage: null, stop: null};
     turn.rounds.push(round);
     const names = nameTable(tools.list.map((tool) => tool.name));
-    const offered = tools.list.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
+    const offered = tools.offered.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
     const system = await unlessStopped(systemOf(), signal);
     const turns = store.get().turns.slice(0, -1).concat({...turn, rounds: turn.rounds.slice(0, -1)});
     const outcome = await provider.round({source: provider.source, system, turns, tools: offered}, {
@@ -87,7 +87,9 @@ export function createChat({openProvider, openTools, systemOf}) {
     }
   }
 
-  return {store, send, edit, retry, stop: () => stopper?.abort(new DOMException("stopped", "AbortError")), clear: () => !store.get().busy && store.set({turns: []})};
+  const open = (kept) => !store.get().busy && store.set(kept);
+
+  return {store, send, edit, retry, open, touch, stop: () => stopper?.abort(new DOMException("stopped", "AbortError")), clear: () => open({id: Date.now(), turns: []})};
 }
 
 const newTurn = (text) => ({text, rounds: [], state: "working", error: null, allowed: MOST_ROUNDS});
@@ -100,8 +102,10 @@ function add(parts, {kind, text}) {
   else parts.push({kind, text});
 }
 
+export const answerOf = ({rounds}) => rounds.flatMap(({parts}) => parts).filter(({kind}) => kind === "text").map(({text}) => text).join("\n\n");
+
 // After a stop or an error: text stays, calls that were not done are told as such.
-function settle(turn) {
+export function settle(turn) {
   for (const part of turn.rounds.at(-1)?.parts ?? []) {
     if (part.kind === "call" && part.output === undefined) Object.assign(part, {state: "stopped", ask: null});
   }
@@ -136,7 +140,8 @@ export function serverTool(client, {name, description = "", inputSchema, annotat
   return {
     name,
     description,
-    schema: inputSchema,
+    schema: {...inputSchema, properties: without(without(properties, "max_tokens"), "explain")}, // which the chat does without
+    canUndo: !isRead && JSON.stringify(properties.action ?? "").includes('"undo"'),
     isWrite: (args) => !isRead && !("preview" in properties && args.preview === true),
     preview: "preview" in properties ? (args, options) => call({...without(args, "plan"), preview: true}, options) : null,
     run: (args, options, preview) => call(preview?.value?.plan && "plan" in properties ? {...without(args, "preview"), plan: preview.value.plan} : args, options),
@@ -150,7 +155,7 @@ function asResult({content = [], structuredContent, isError = false}) {
   return {text: text || JSON.stringify(structuredContent ?? {}), value: structuredContent ?? null, isError};
 }
 
-export function localTool({name, description, properties = {}, required = [], isWrite = false, preview = null, run}) {
+export function localTool({name, description, properties = {}, required, isWrite = false, preview = null, run}) {
   const shaped = (value) => ({text: typeof value === "string" ? value : JSON.stringify(value), value: typeof value === "string" ? null : value, isError: false});
   return {
     name,
@@ -162,9 +167,10 @@ export function localTool({name, description, properties = {}, required = [], is
   };
 }
 
-export function createTools(list) {
+export function createTools(list, offered = list) {
   return {
     list,
+    offered,
     async run(call, change, signal) {
       const tool = list.find(({name}) => name === call.name);
       if (!tool) return change({state: "failed", output: `there is no tool named ${call.name}`, isError: true});

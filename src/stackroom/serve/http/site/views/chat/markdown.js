@@ -1,5 +1,6 @@
 // Markdown of an answer as nodes: the part of it that models write. HTML in it stays text, pictures become links.
 import {html, useMemo} from "../../core/html.js";
+import {CodeBlock} from "../../parts/code.js";
 
 export function Markdown({text}) {
   const nodes = useMemo(() => blocks(text.replace(/\r\n?/gu, "\n").split("\n")), [text]);
@@ -44,7 +45,7 @@ function paragraph(lines) {
 function code([first, ...rest]) {
   const mark = FENCE.exec(first)[1];
   const used = countWhile(rest, (line) => !line.trim().startsWith(mark));
-  return [Math.min(rest.length, used) + 2, html`<pre tabindex="0">${rest.slice(0, used).join("\n")}</pre>`];
+  return [Math.min(rest.length, used) + 2, html`<${CodeBlock} text=${rest.slice(0, used).join("\n")} what="the code" />`];
 }
 
 function quote(lines, depth) {

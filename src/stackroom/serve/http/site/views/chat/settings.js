@@ -77,12 +77,28 @@ export function findProblem(settings, {model = true} = {}) {
   return null;
 }
 
-export function Settings({onDone}) {
+function useSettings() {
   const kept = useStore(config), settings = chosen(kept), provider = PROVIDERS[settings.provider];
   const [list, setList] = useState(null);
   const change = (patch) => saveConfig({...kept, providers: {...kept.providers, [settings.provider]: {...kept.providers[settings.provider], ...patch}}});
   const problem = findProblem(settings, {model: false});
   useEffect(() => load(settings, problem, setList), [settings.provider, settings.key, settings.address]);
+  return {kept, settings, provider, list, change, problem};
+}
+
+// Another model of the same provider, for what is asked next.
+export function ModelChoice({onDone}) {
+  const {settings, list, change, problem} = useSettings();
+  const told = problem ?? list?.error;
+  return html`<form class="stack" onSubmit=${(event) => { event.preventDefault(); onDone(); }}>
+    <${Model} settings=${settings} list=${list} change=${change} />
+    ${told && html`<${Notice} mood="bad"><p>${told.message}</p><//>`}
+    <div class="row"><button type="submit" disabled=${!settings.model}>Done</button></div>
+  </form>`;
+}
+
+export function Settings({onDone, children}) {
+  const {kept, settings, provider, list, change, problem} = useSettings();
   return html`<form class="stack chat-settings" onSubmit=${(event) => { event.preventDefault(); onDone(); }}>
     <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser can read them, so use one with a spending limit. Your questions, and what the tools find, go to the provider.</p><//>
     <label>Provider
@@ -104,6 +120,7 @@ export function Settings({onDone}) {
           </select></label>`}
       </div>
     </details>
+    ${children}
     <div class="row"><button type="submit" disabled=${Boolean(findProblem(settings))}>Done</button>
       <button type="button" class="plain danger" onClick=${forgetKeys}>Forget all keys</button></div>
   </form>`;

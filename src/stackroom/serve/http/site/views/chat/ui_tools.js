@@ -28,7 +28,7 @@ function navigate(cards) {
     description: "Show a catalogue on the page: query, filters, sort and view (list, table, map, queue); or another page. Gives what is then shown.",
     properties: {
       catalogue: oneOf(cards),
-      query: {type: "string", description: "What to find, by meaning and words; leave out to show all"},
+      query: {type: "string", description: "Leave out to show all"},
       filters: {type: "object", description: "field: [values], or field: {min, max} of numbers, as in search"},
       exclude: {type: "object", description: "Values to leave out, by field"},
       sort: {type: "string", description: "A field; -field for the greatest first"},
