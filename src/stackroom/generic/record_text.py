@@ -1,6 +1,7 @@
 """Records in words: all of their fields, or the few that say most on one line."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -120,7 +121,8 @@ def _find_passage(text: str, stems: list[str]) -> int:
     counts = Counter(stem for _, stem in found)
 
     def worth(start: int) -> float:
-        return sum(1 / counts[stem] for stem in {stem for at, stem in found if start <= at < start + SNIPPET_CHARS})
+        here = {stem for at, stem in found if start <= at < start + SNIPPET_CHARS}
+        return math.fsum(1 / counts[stem] for stem in here)  # the same in whichever order a set has them
 
     last = len(text) - SNIPPET_CHARS
     best = max((min(max(at - 60, 0), last) for at, _ in found), key=worth, default=0)

@@ -65,7 +65,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, GroupEmbedder]:
     """The local models that are known."""
     known = {name: GroupEmbedder(name, groups) for name, groups in (("english", ENGLISH), ("german", GERMAN))}
     for module in ("stackroom.assembly.workshop", "stackroom.embed.adapters"):
-        monkeypatch.setattr(f"{module}.find_local", lambda _models, name: known.get(name))
+        monkeypatch.setattr(f"{module}.find_local", lambda _models, name, *_settings: known.get(name))
     return known
 
 

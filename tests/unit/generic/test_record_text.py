@@ -1,5 +1,8 @@
 """Records in words."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +138,23 @@ def test_fields_that_were_asked_for_are_told_too(spec: CatalogueSpec) -> None:
     record = film(year=1999, tagline="Who knows", country="Norway", minutes=90, score=7.5, studio="North")
     assert [field.name for field in told_fields(record, spec, asked=["tagline"])][-1] == "tagline"
     assert "tagline" not in [field.name for field in told_fields(record, spec)]
+
+
+SNIPPETS = """
+import random
+from stackroom.generic.record_text import _find_passage
+chance = random.Random(7)
+words = [f"w{place:02}ord" for place in range(30)]
+for _ in range(300):
+    text = " ".join(chance.choices(words, k=400))
+    print(_find_passage(text, words[:12]))
+"""
+
+
+def test_the_part_of_a_text_that_is_shown_is_the_same_in_every_process() -> None:
+    printed = set()
+    for seed in ("1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", SNIPPETS], env=environment, capture_output=True, check=True)
+        printed.add(done.stdout)
+    assert len(printed) == 1
