@@ -129,7 +129,7 @@ def text_columns(spec: CatalogueSpec) -> dict[str, Callable[[Record], bytes]]:
     columns: dict[str, Callable[[Record], bytes]] = {ID_TEXT: lambda record: record.id.encode()}
     if spec.fields_searched_as_names:
         columns[NAMES_TEXT] = lambda record: "\n".join(name_lines(record, spec)).encode()
-    if spec.recommend:
+    if spec.recommend and spec.recommend.related.field:  # others are spread by recommendations alone, which are fewer
         columns[WORK_TEXT] = lambda record: encode_work(work_of(record, spec))
     return columns
 

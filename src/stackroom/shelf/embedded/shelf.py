@@ -57,7 +57,7 @@ WITHHELD_FILE = "update.lock"
 """Exists while an update is being judged: readers stay with the state before it."""
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
-INDEX_FORMAT = 5
+INDEX_FORMAT = 6
 
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""

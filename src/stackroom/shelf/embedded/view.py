@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import WORDS_FIELD, Condition, Scope
+from stackroom.model.scope import WHOLE, WORDS_FIELD, Condition, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.columns import Mask, TermColumn
 from stackroom.shelf.embedded.segment import Segment
@@ -23,15 +23,8 @@ from stackroom.shelf.embedded.store import Store, StoreState
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
-from stackroom.shelf.series import Work, decode_work
-from stackroom.shelf.terms import (
-    ID_TEXT,
-    NAMES_TEXT,
-    WORK_TEXT,
-    Entry,
-    require_countable,
-    require_filterable,
-)
+from stackroom.shelf.series import Work, decode_work, work_of
+from stackroom.shelf.terms import ID_TEXT, NAMES_TEXT, WORK_TEXT, Entry, require_countable, require_filterable
 from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
@@ -241,8 +234,11 @@ class EmbeddedView:
         return titles
 
     def works(self, keys: Sequence[Key]) -> list[Work]:
-        """Return the evidence of the series of keys that come from this snapshot."""
-        return list(map(decode_work, self._texts(WORK_TEXT, keys)))
+        """Return the evidence of the series of keys that come from this snapshot: kept, or made of the records."""
+        if all(WORK_TEXT in segment.columns.texts for segment in self._segments):
+            return list(map(decode_work, self._texts(WORK_TEXT, keys)))
+        records = self.fetch(keys, scope=WHOLE)
+        return [work_of(records[key], self.spec) for key in keys]
 
     def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
         """Return the names of keys that come from this snapshot, with their tokens."""
