@@ -81,7 +81,10 @@ def test_an_agent_fills_a_gap_mends_records_makes_a_playlist_and_undoes_it_all_w
     assert missing["name"] not in [one["name"] for one in like_it]
 
     fields = {"name": missing["name"], "artists": ["Frédéric Chopin"], "year": 1837, "genres": ["etude", "piano"]}
-    made = agent.change(action="create", kind="album", fields={**fields, "tracks": ETUDES})
+    of_album = {"artists": fields["artists"], "album": missing["name"]}
+    tracks = [{**of_album, "name": name, "position": place} for place, name in enumerate(ETUDES, start=1)]
+    created = [("album", fields), *(("track", track) for track in tracks)]
+    made = agent.change(changes=[{"action": "create", "kind": kind, "fields": one} for kind, one in created])
     assert made["total"] == 13
     album = agent.call("catalog.get", query_type="album", id=missing["name"])
     assert [one["name"] for one in album["tracks"]["items"]] == ETUDES

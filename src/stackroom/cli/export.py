@@ -1,7 +1,6 @@
 """`export`: write the records of a catalogue to a file."""
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.tools.listing import EVERY
 
-STANDARD_OUTPUT = "-"
-
 
 @click.command("export", context_settings=FREE_OPTIONS)
 @click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
@@ -26,7 +23,7 @@ STANDARD_OUTPUT = "-"
     "target",
     required=True,
     metavar="FILE",
-    help="A file ending in .csv, .json, .jsonl, .parquet or .xlsx; - for standard output.",
+    help="A file ending in .csv, .json, .jsonl, .parquet or .xlsx.",
 )
 @click.option(
     "--format",
@@ -54,9 +51,6 @@ def export_command(
         stated[1] if len(stated) == 2 else EVERY, options, [catalogue.spec], limit=10, with_adult=adult
     )
     table = GenericTools([catalogue]).export(LOCAL_USER, params.model_copy(update={"sort": sort}), label=option_of)
-    if target == STANDARD_OUTPUT:
-        sys.stdout.buffer.writelines(write(table, chosen))
-        return
     _write_file(Path(target), write(table, chosen), force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 

@@ -236,7 +236,8 @@ def test_titles_are_a_number_of_lines_where_that_is_given(tmp_path: Path) -> Non
     path.write_text(f"a,b,c,d\n1,2,3,4\n{FILMS}")
     assert next(CsvRows(path, ReadOptions(skip=2)).iter_rows()).values["title"] == "Film 0"
     path.write_text(f"Films\n{FILMS}")
-    assert next(CsvRows(path, ReadOptions(skip=0)).iter_rows()).problem == "4 cells where the header has 1"
+    with pytest.raises(InputError, match="4 cells where the header has 1"):
+        next(CsvRows(path, ReadOptions(skip=0)).iter_rows())
     assert next(CsvRows(path, ReadOptions(skip=0, header_rows=0)).iter_rows()).values["column_1"] == "Films"
 
 
