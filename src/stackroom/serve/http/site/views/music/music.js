@@ -69,11 +69,11 @@ const MOODS = ["calm", "cheerful", "melancholy", "solemn", "dance", "dreamy", "h
 function Home() {
   const {tracks, index} = useStore(queue), {isPlaying} = useStore(playback), now = tracks[index];
   const without = ({tracks}) => !tracks.items.length && html`<p class="quiet">No track here has a file yet: <code>stackroom add FOLDER --as music</code> reads a folder of music.</p>`;
-  return html`
-    ${now && !isPlaying && html`<p class="row"><button type="button" onClick=${resume}><${Icon} name="play" /> Continue with ${now.name}</button></p>`}
-    <ul class="chips moods" aria-label="By mood">${MOODS.map((mood) => html`<li key=${mood}><a class="chip" href=${`/music?q=${mood}`}>${mood}</a></li>`)}</ul>
+  return html`<div class="stack">
+    ${now && !isPlaying && html`<p><button type="button" onClick=${resume}><${Icon} name="play" /> Continue with ${now.name}</button></p>`}
+    <ul class="chips" aria-label="By mood">${MOODS.map((mood) => html`<li key=${mood}><a class="chip" href=${`/music?q=${mood}`}>${mood}</a></li>`)}</ul>
     <${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
-    foot=${() => html`<${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you"}} />`} />`;
+    foot=${() => html`<${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you"}} />`} /></div>`;
 }
 
 function Everything({list}) {
