@@ -36,9 +36,32 @@ def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_right
     instructions, capabilities = ask(whole, look, mode=mode)
     assert instructions == whole.gate.instructions(LOCAL_USER)
     assert not capabilities.tools.list_changed
-    assert capabilities.prompts is None
+    assert not capabilities.prompts.list_changed
     assert capabilities.completions is None
     assert not capabilities.resources.subscribe
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_prompt_is_listed_and_filled_in_and_a_wrong_one_refused_with_what_would_be_right(
+    whole: Any, mode: str
+) -> None:
+    async def look(client: Client) -> tuple[list[str], str, list[str]]:
+        listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        found = await client.get_prompt("find", {"about": "a ship in space", "catalogue": "anime"})
+        refused = []
+        for name, arguments in (("fnd", {}), ("find", {}), ("find", {"about": "x", "year": "1"})):
+            with pytest.raises(MCPError) as error:
+                await client.get_prompt(name, arguments)
+            refused.append(str(error.value))
+        return listed, found.messages[0].content.text, refused
+
+    listed, text, refused = ask(whole, look, mode=mode)
+    assert listed == ["find", "research", "count", "recommend", "check"]
+    assert text.startswith("Find the record that this describes: a ship in space\n1. Call search")
+    assert " in the catalogue anime. Names" in text
+    assert "did you mean 'find'" in refused[0]
+    assert "'about' is missing: what they remember" in refused[1]
+    assert "valid: about, catalogue" in refused[2]
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -39,6 +39,7 @@ from stackroom.serve.async_gate import AsyncGate, Callers, Context, Workers, has
 from stackroom.serve.hits_view import URI as VIEW_URI
 from stackroom.serve.hits_view import answer_extension, build_view, declare_views, shows_views, view_contents, with_view
 from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.prompts import Prompt, get_prompt, list_prompts
 from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
@@ -174,6 +175,15 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
     )
 
 
+def prompt_entry(prompt: Prompt) -> types.Prompt:
+    """Return a prompt as MCP lists it."""
+    arguments = [
+        types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
+        for argument in prompt.arguments
+    ]
+    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+
+
 def resource_entry(entry: ResourceEntry) -> types.Resource:
     """Return a resource as MCP lists it."""
     return types.Resource(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
@@ -198,7 +208,7 @@ def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceC
     return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob)
 
 
-CALLS = frozenset({"tools/call", "resources/read"})
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 """The requests that are audited."""
 
 PROGRESS_EVERY_S = 2.0
@@ -237,6 +247,8 @@ class Handlers:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
             on_subscriptions_listen=self.listen if self._lists else None,
         )
         server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
@@ -370,10 +382,36 @@ class Handlers:
             document = await self._gate.perform(asked, lambda _gate: build_view())
         return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
+    async def list_prompts(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """List the prompts that fit the caller's tools."""
+        _require_no_cursor(params)
+        prompts = await self._list(context, lambda gate, principal: list_prompts(_tool_names(gate, principal)))
+        return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return a prompt with its arguments filled in."""
+        caller, name, given = self._callers(context), params.name, params.arguments or {}
+        asked = caller.asking("prompts/get", name[:200], given)
+
+        def render(gate: Gate) -> types.GetPromptResult:
+            prompt = get_prompt(_tool_names(gate, caller.principal), name)
+            content = types.TextContent(type="text", text=safe_text(prompt.render(given)))
+            message = types.PromptMessage(role="user", content=content)
+            return types.GetPromptResult(description=prompt.description, messages=[message])
+
+        with protocol_errors():
+            return await self._gate.perform(asked, render)
+
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         with protocol_errors():
             principal = self._callers(context).principal
             return await self._gate.run(principal, lambda gate: work(gate, principal))
+
+
+def _tool_names(gate: Gate, principal: Principal) -> set[str]:
+    return {tool.name for tool in gate.list_tools(principal)}
 
 
 def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
