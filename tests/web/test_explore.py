@@ -210,7 +210,7 @@ def test_a_page_that_the_server_no_longer_has_asks_to_be_loaded_again(visit: Sta
     expect(page.locator("main canvas").first).to_be_visible()
 
 
-def test_a_list_is_sorted_by_choice_and_taken_along_as_a_file(visit: Start) -> None:
+def test_a_list_is_sorted_by_choice_and_exported_as_a_file(visit: Start) -> None:
     one = visit()
     page = one.open("/c/anime")
     expect(page.locator(".hit").first).to_be_visible()
@@ -218,7 +218,7 @@ def test_a_list_is_sorted_by_choice_and_taken_along_as_a_file(visit: Start) -> N
     page.get_by_label("Sort").select_option("Year, latest first")
     expect(page).to_have_url(re.compile(r"sort=-year"))
     expect(page.locator(".hit-line").first).to_contain_text("2024")
-    page.get_by_text("Take along").click()
+    page.get_by_text("Export").click()
     one.check_access()
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()

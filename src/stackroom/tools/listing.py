@@ -21,20 +21,18 @@ EVERY = "*"
 def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
     """Return all records in scope: sorted, or the most popular first, then those of which most is known."""
     keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
+    keys = _by_number(keys, -view.reader.numbers(KNOWN_FIELD, keys))
     popularity = view.spec.field_with_role(FieldRole.POPULARITY)
-    for name in (KNOWN_FIELD, popularity.name if popularity else None):
-        keys = _by_number(keys, -view.reader.numbers(name, keys)) if name else keys
+    if popularity is not None:
+        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
     return sort_keys(view, keys, sort) if sort else keys
 
 
 def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that results can be sorted by: the title, numbers, dates, and single values."""
     single = (FieldType.ENUM, FieldType.TEXT)
-    title, columns = (
-        spec.title_field,
-        [field for field in spec.column_fields if field.is_numeric or field.type in single],
-    )
-    return [title, *(field for field in columns if field is not title)]
+    columns = [field for field in spec.column_fields if field.is_numeric or field.type in single]
+    return list(dict.fromkeys((spec.title_field, *columns)))
 
 
 def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:

@@ -3,8 +3,7 @@ import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {Icon} from "../../parts/basics.js";
 import {More} from "./shared.js";
-
-const NUMBERS = ["int", "float"];
+import {NUMBERS} from "./take.js";
 
 export default function Table({catalogue, answer, asked, hits, loadMore}) {
   const isSearched = answer.understood.query && !answer.only_orders;

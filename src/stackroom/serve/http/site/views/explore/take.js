@@ -1,11 +1,11 @@
-// Above the hits: the order of a result set, and the whole of it to take along.
+// Above the hits: the order of a result set, and its export.
 import {html, useRef} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 import {CopyButton} from "../../parts/code.js";
 
-const NUMBERS = ["int", "float"];
+export const NUMBERS = ["int", "float"];
 const FILES = [["csv", "CSV"], ["xlsx", "Excel"], ["json", "JSON"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 // The usual order is that of the best match, or without words of what is best known.
@@ -36,7 +36,7 @@ export function Take({asked}) {
   };
   return isStyled && html`<details ref=${menu} class="take" onKeyDown=${press}
     onFocusOut=${({relatedTarget}) => relatedTarget && !menu.current.contains(relatedTarget) && close()}>
-    <summary class="button plain small"><${Icon} name="download" /><span>Take along</span></summary>
+    <summary class="button plain small"><${Icon} name="download" /><span>Export</span></summary>
     <div class="popover">
       <p class="quiet">All records listed here, as</p>
       <ul class="plain-list">${FILES.map(([form, label]) => html`<li key=${form}>
