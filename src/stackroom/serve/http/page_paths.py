@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from brotli_asgi import BrotliMiddleware
 from starlette.datastructures import Headers
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route
@@ -32,6 +32,8 @@ PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
 DIGEST_LETTERS = 16
 CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept"}
+QUALITY = 9
+"""How hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version."""
 FOR_EVER = "public, max-age=31536000, immutable"
 NOT_FOUND_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 CHAT_ADDRESSES = (
@@ -84,7 +86,7 @@ def with_page(routes: Sequence[BaseRoute], settings: WebSettings, site: SiteFile
     shown = Response(page, 200, {**CHECKED_EACH_TIME, **policies}, "text/html")
     headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": NOT_FOUND_POLICY}
     not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
-    files_of_page = Mount(site.address, GZipMiddleware(site))
+    files_of_page = Mount(site.address, BrotliMiddleware(site, quality=QUALITY))
     return [_PageRoute(shown, json.loads(site.read(PATHS))), *routes, files_of_page, *icons, _PageRoute(not_found)]
 
 
