@@ -1,7 +1,8 @@
 """The control database: connections, transactions, and translation of failures.
 
-SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. PostgreSQL: any database
-whose address is given. Commit point of every change: the end of `begin` or `change`.
+SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. Before each use its path is
+compared with the file that is open: one that took its place is opened, and without one everything is refused.
+PostgreSQL: any database whose address is given. Commit point of every change: the end of `begin` or `change`.
 """
 
 import logging
@@ -65,6 +66,9 @@ MISUSES = (IntegrityError, DataError, NotSupportedError)
 """Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
 """PostgreSQL: no permission; no such table. The database was changed from outside."""
+REPLACED = "the control database was replaced"
+FILE_STEP = 2**40
+"""Added to the version of the rights for each file that took the place of another."""
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
@@ -79,7 +83,9 @@ class ControlDatabase:
         self._engine = engine
         self._writer = engine.execution_options(stackroom_writes=True)
         self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
-        self._file_version = _FileVersion(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._file = _OpenedFile(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._reopening = threading.Lock()
+        self._more_tables: list[MetaData] = []
         self._changes = 0
         self._counting = threading.Lock()
         self._last_logged = ("", 0.0)
@@ -99,15 +105,18 @@ class ControlDatabase:
 
     def close(self) -> None:
         """Close every connection."""
-        if self._file_version is not None:
-            self._file_version.close()
+        if self._file is not None:
+            self._file.close()
         self._engine.dispose()
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """Open a write transaction, committed if the block does not raise."""
-        with self._failures(), self._writer.begin() as connection:
+        known = self._require_file()
+        with self._writing() as connection:
             yield connection
+        if self._file is not None and self._file.find() != known:
+            raise StorageError(f"{REPLACED} while it was written to, and the change may be lost; try again")
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
@@ -125,33 +134,84 @@ class ControlDatabase:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a read transaction over one snapshot."""
-        with self._failures(), self._reader.begin() as connection:
+        self._require_file()
+        with self._reading() as connection:
             yield connection
 
     def version(self) -> int:
-        """Return the version of the rights, which grows with every change."""
+        """Return the version of the rights, which grows with every change, and when the file is replaced."""
         with self.read() as connection:
-            return int(connection.execute(select(control_version.c.number)).scalar_one())
+            number = int(connection.execute(select(control_version.c.number)).scalar_one())
+        return number + (self._file.replaced * FILE_STEP if self._file is not None else 0)
 
     def change_stamp(self) -> tuple[int, int] | None:
         """Return a token that differs after every change of rights; None if it cannot be read at once.
 
         Cheap (microseconds) and without waiting. On PostgreSQL it covers only changes by this process.
         """
-        if self._file_version is None:
+        if self._file is None:
             return self._changes, 0
-        version = self._file_version.find()
+        version = self._file.find_version()
         return None if version is None else (self._changes, version)
 
     def create_missing(self, tables: MetaData) -> None:
-        """Create those of a package's tables that do not exist yet."""
-        with self.read() as connection:
+        """Create those of a package's tables that do not exist yet, also in a file that is opened later."""
+        self._require_file()
+        self._more_tables.append(tables)
+        self._create_missing(tables)
+
+    def _create_missing(self, tables: MetaData) -> None:
+        with self._reading() as connection:
             present = set(inspect(connection).get_table_names())
         if present.issuperset(tables.tables):
             return
-        with self.begin() as connection:
+        with self._writing() as connection:
             self._lock_schema(connection)
             tables.create_all(connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._failures(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._failures(), self._reader.begin() as connection:
+            yield connection
+
+    def _require_file(self) -> "FileIdentity | None":
+        """Return the identity of the file that is open; open another that has its path, refuse where none has."""
+        if self._file is None:
+            return None
+        known = self._file.known
+        if self._file.find() == known:
+            self._file.note_log()
+            return known
+        with self._reopening:
+            return self._reopen(self._file)
+
+    def _reopen(self, file: "_OpenedFile") -> "FileIdentity":
+        """Open the file that the path names now, if it is another one and can be used."""
+        if (present := file.find()) == file.known and present is not None:
+            return present
+        problem = file.find_problem()
+        if problem is not None or present is None:
+            detail = f"{self.name}: {problem}"
+            self._log_once(detail)
+            raise StorageError(f"the control database was removed or replaced: {problem}", detail=detail)
+        self._engine.dispose()
+        _use_write_ahead_log(Path(file.path))
+        with self._reading() as connection:
+            if self._schema_version(connection) == 0:
+                raise StorageError(f"{REPLACED} by an empty one; put a copy of it back", detail=self.name)
+        self._require_schema()
+        for tables in self._more_tables:
+            self._create_missing(tables)
+        file.follow(present)  # from here on it is used
+        with self._counting:
+            self._changes += 1
+        logger.warning("the control database was replaced; the file that has its path now is open: %s", self.name)
+        return present
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -181,7 +241,7 @@ class ControlDatabase:
 
     def _require_schema(self) -> None:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
-        with self.read() as connection:
+        with self._reading() as connection:
             version = self._schema_version(connection)
         if version in (0, FORMER_VERSION):
             version = self._create_schema()
@@ -194,7 +254,7 @@ class ControlDatabase:
 
     def _create_schema(self) -> int:
         """Create or upgrade the tables, unless another process has meanwhile; return the version after it."""
-        with self.begin() as connection:
+        with self._writing() as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
             if version not in (0, FORMER_VERSION):
@@ -216,17 +276,55 @@ class ControlDatabase:
         return max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
 
 
-class _FileVersion:
-    """The version in a SQLite file, read by a connection of its own that no transaction blocks."""
+FileIdentity = tuple[int, int]
+"""Device and inode."""
+
+
+class _OpenedFile:
+    """The SQLite file that is open, and its version, read by a connection of its own that no transaction blocks."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
+        self.known = self.find()
+        """The file that the connections have open."""
+        self.replaced = 0
+        """How often another file was opened in its place."""
+        self._log: FileIdentity | None = None
         self._guard = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._is_closed = False
 
-    def find(self) -> int | None:
-        """Return the last committed version; None if it cannot be read without waiting."""
+    def find(self) -> FileIdentity | None:
+        """Return the identity of the file that has the path now; None where there is none. Takes microseconds."""
+        return _identity_of(self.path)
+
+    def note_log(self) -> None:
+        """Remember the write-ahead log of the file that is open."""
+        self._log = _identity_of(f"{self.path}-wal") or self._log
+
+    def find_problem(self) -> str | None:
+        """Return why the file that has the path now cannot be opened in place of the former one."""
+        if self.find() is None:
+            return "its file is missing; put it back"
+        log = _identity_of(f"{self.path}-wal")
+        if log is not None and log == self._log:
+            return (
+                "the write-ahead log beside it is of the former file; stop the server, delete "
+                f"{Path(self.path).name}-wal and -shm, and start it again"
+            )
+        return None
+
+    def follow(self, present: FileIdentity) -> None:
+        """Take another file for the one that is open."""
+        with self._guard:
+            self._disconnect()
+            self.known, self._log = present, None
+            self.replaced += 1
+
+    def find_version(self) -> int | None:
+        """Return the last committed version; None if it cannot be read without waiting, or the file is another."""
+        if self.find() != self.known:
+            return None
         with self._guard:
             try:
                 return self._read()
@@ -237,17 +335,35 @@ class _FileVersion:
         """Close the connection."""
         with self._guard:
             self._is_closed = True
-            if self._connection is not None:
-                self._connection.close()
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _read(self) -> int | None:
         if self._is_closed:
             return None
         if self._connection is None:
-            self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+            self._connection = _connect(self.path, timeout=0)
         # All rows, so that no open cursor keeps this snapshot.
         rows = self._connection.execute(VERSION_SQL).fetchall()
         return int(rows[0][0]) if rows else None
+
+
+def _identity_of(path: str) -> FileIdentity | None:
+    try:
+        known = os.stat(path)
+    except OSError:
+        return None
+    return known.st_dev, known.st_ino
+
+
+def _connect(path: str, *, timeout: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+    """Connect to a file that exists: a missing one is not created."""
+    address = f"{Path(path).absolute().as_uri()}?mode=rw"
+    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
 
 
 def _parse(url: str) -> URL:
@@ -276,7 +392,13 @@ def _sqlite_engine(url: URL) -> Engine:
         raise InputError("setting 'control.url': it names no file; write sqlite:///PATH")
     path = Path(str(url.database))
     _make_file(path)
-    engine = create_engine(url, hide_parameters=True, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S)
+    engine = create_engine(
+        url,
+        creator=lambda: _connect(str(path)),
+        hide_parameters=True,
+        pool_size=POOL_SIZE,
+        pool_timeout=BUSY_TIMEOUT_S,
+    )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -311,9 +433,8 @@ def _use_write_ahead_log(path: Path) -> None:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # Python's own BEGIN comes too late for snapshot reads, and for writers to queue.
-    connection.isolation_level = None
-    for pragma in (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "foreign_keys=ON", "synchronous=FULL"):
+    # Without Python's own BEGIN, which comes too late for snapshot reads, and for writers to queue.
+    for pragma in ("foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
 
 
