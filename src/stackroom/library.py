@@ -10,6 +10,7 @@ CATALOGUES/NAME/pack/            the release that it was installed from, if it w
 CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
 CATALOGUES/NAME/grade.json       its last grade
 CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
+CATALOGUES/.removed/NAME@TIME    a catalogue that was removed, kept for a day; or a file with the name that it has now
 """
 
 import os
@@ -40,8 +41,13 @@ NEXT_SPEC_FILE = "next.toml"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same stackroom {} again"
 EMBEDDED = "embedded"
-MEMBERS = ("spec", "shelf", "sources", "model", "declaration")
+OWN_WORDS = ("title", "summary", "editable")
+"""The members of a marker that the owner chose in place of what the spec says."""
+MEMBERS = ("spec", "shelf", "sources", "model", "declaration", *OWN_WORDS)
 """The members of a marker."""
+REMOVED_FOLDER = ".removed"
+KEPT_S = 86_400.0
+"""How long a removed catalogue is kept."""
 LOOK_AGAIN_S = 1.0
 """How long a file that says little is taken for unchanged."""
 T = TypeVar("T")
@@ -61,6 +67,10 @@ class Installed:
     """The name of the embedding model that was chosen for it; empty where none was."""
     declaration_sum: str = field(default="", compare=False)
     """The checksum of the file with its own spec; empty where it follows a package."""
+    title: str = ""
+    summary: str = ""
+    editable: bool | None = None
+    """What its owner chose in place of the title, summary and editability of its spec; empty or None: nothing."""
 
     @property
     def is_complete(self) -> bool:
@@ -105,8 +115,6 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.removed: set[str] = set()
-        """Catalogues that this process removed, which servers that follow the library do not wait for."""
 
     def list_installed(self) -> list[Installed]:
         """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
@@ -240,7 +248,6 @@ class Library:
         """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
         sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
         known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
-        self.removed.discard(catalogue.name)
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:
             return
@@ -254,21 +261,79 @@ class Library:
             if (marker := _find_marker(catalogue.folder)) is not None:
                 _write(marker, _read(marker))
 
-    def remove(self, name: str) -> None:
-        """Delete a catalogue, or what there is of its first build; stopped before its end, it is an unfinished one."""
-        if (place := self.find_place(name)) is None:
-            return
-        with _deleting(place):
-            self.uninstall(place)
-            self.abandon(place)
+    def describe(self, catalogue: Installed) -> None:
+        """Write the marker of a catalogue whose title, summary or editability its owner changed."""
+        _write(catalogue.folder / INSTALLED_FILE, catalogue)
 
-    def uninstall(self, catalogue: Installed) -> None:
-        """Make a catalogue an unfinished one, which is not served; nothing of it is deleted yet."""
-        marker = catalogue.folder / INSTALLED_FILE
-        if marker.is_file():
-            self.removed.add(catalogue.name)
-            with _deleting(catalogue):
-                os.replace(marker, catalogue.folder / BUILDING_FILE)  # commit point: it is not installed from here on
+    def set_aside(self, name: str, *, now: float) -> None:
+        """Remove a catalogue: it is kept for a day, for `put_back`, and not served."""
+        with self._moving(name):
+            os.rename(self.folder / name, self._removed_place(name, now))  # commit point: it is not installed
+
+    def rename(self, name: str, new: str, *, now: float) -> None:
+        """Give a catalogue another name; the former one is noted for a day."""
+        require_name(new)
+        self.require_free(new)
+        with self._moving(name):
+            replace_file(self._removed_place(name, now), new.encode())
+            os.rename(self.folder / name, self.folder / new)  # commit point: it has the new name
+
+    def put_back(self, name: str) -> None:
+        """Bring back a removed catalogue as it was."""
+        self.require_free(name)
+        removed = self.find_removed(name)
+        if removed is None or removed.is_file():
+            raise NotFoundError(f"no catalogue '{name[:80]}' was removed within a day; {self._describe_removed()}")
+        with self._moving(name):
+            os.rename(removed, self.folder / name)  # commit point: it is installed again
+
+    def find_removed(self, name: str) -> Path | None:
+        """Return where a removed catalogue is kept, or the file with its new name where it was renamed; the newest."""
+        return max(self._iter_removed(name), key=_moment_of, default=None)
+
+    def was_removed(self, name: str, *, since: float) -> bool:
+        """Tell whether a catalogue was removed or renamed since a moment, and has not just vanished."""
+        return any(_moment_of(path) >= since for path in self._iter_removed(name))
+
+    def list_removed(self) -> list[Installed]:
+        """Return the removed catalogues that are kept; a folder's name has the moment of its removal."""
+        markers = [marker for path in self._iter_removed() if (marker := _find_marker(path)) is not None]
+        return [found for marker in markers if (found := _find(marker)) is not None]
+
+    def purge(self, *, now: float) -> None:
+        """Delete what was removed more than a day ago."""
+        for path in self._iter_removed():
+            if now - _moment_of(path) >= KEPT_S:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _iter_removed(self, name: str = "") -> Iterator[Path]:
+        folder = self.folder / REMOVED_FOLDER
+        for path in folder.iterdir() if folder.is_dir() else ():
+            of, _, moment = path.name.rpartition("@")
+            if moment.isdecimal() and name in ("", of):
+                yield path
+
+    def _removed_place(self, name: str, now: float) -> Path:
+        (self.folder / REMOVED_FOLDER).mkdir(exist_ok=True)
+        return self.folder / REMOVED_FOLDER / f"{name}@{int(now * 1_000_000)}"
+
+    def _describe_removed(self) -> str:
+        names = sorted({path.name.rpartition("@")[0] for path in self._iter_removed() if path.is_dir()})
+        return f"there are: {', '.join(names)}" if names else "none was"
+
+    def require_free(self, name: str) -> None:
+        """Refuse a name that a catalogue has."""
+        if (self.folder / name).exists():
+            raise ConflictError(f"there is a catalogue '{name}' already; choose another name, or rename that one first")
+
+    @contextmanager
+    def _moving(self, name: str) -> Iterator[None]:
+        """Turn the errors of a move into StorageError."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"{self.folder / name}: cannot be moved: {error.strerror or error}") from error
+        FileWatch.written_here += 1
 
     def abandon(self, catalogue: Installed) -> None:
         """Delete a first build that failed; the marker is deleted last."""
@@ -281,13 +346,9 @@ class Library:
         shutil.rmtree(catalogue.folder)
 
 
-@contextmanager
-def _deleting(catalogue: Installed) -> Iterator[None]:
-    """Turn the errors of a deletion into StorageError."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{catalogue.folder}: cannot be deleted: {error.strerror or error}") from error
+def _moment_of(removed: Path) -> float:
+    """Return when a catalogue was removed or renamed, in seconds since 1970."""
+    return int(removed.name.rpartition("@")[2]) / 1_000_000
 
 
 def _claim(place: Installed, declaration: str | None) -> Installed:
@@ -347,6 +408,7 @@ def _read(marker: Path) -> Installed:
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
             declaration_sum=str(known.get("declaration", "")),
+            **{name: known[name] for name in OWN_WORDS if name in known},
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
@@ -357,6 +419,7 @@ def _read(marker: Path) -> Installed:
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
+    known |= {name: value for name in OWN_WORDS if (value := getattr(catalogue, name)) not in ("", None)}
     declared = _declaration_sum(marker.parent)
     known |= {"declaration": declared} if declared else {}
     replace_file(marker, dump_checked(known))

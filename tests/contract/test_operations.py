@@ -1,6 +1,7 @@
 """Operations of administrators: the same permission, refusal and result by tool, over REST and at the command line."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,16 +12,27 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stackroom.admin import jobs, roles
+from stackroom.admin import catalogues, jobs, roles
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
 from stackroom.cli.main import cli
-from stackroom.cli.operations import access_command, audit_command, role_command, token_command, user_command
+from stackroom.cli.operations import (
+    access_command,
+    audit_command,
+    describe_command,
+    remove_command,
+    rename_command,
+    role_command,
+    token_command,
+    undo_command,
+    user_command,
+)
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, ForbiddenError, InputError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
+from stackroom.library import Library
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointRequest
@@ -39,6 +51,7 @@ GROUPS: dict[str, click.Group] = {
     "job": job_command,
     "audit": audit_command,
 }
+SINGLE = {one.name: one for one in (remove_command, rename_command, describe_command, undo_command)}
 ROOT = click.Context(cli, **cli.context_settings)
 VARIABLE = {"created_at", "id", "token", "one_time_password", "expires_at", "queued_at", "next_run_at"}
 """Fields whose values differ each time."""
@@ -48,6 +61,7 @@ CHOICES: dict[str, OperationChoice] = {
     "users.mutate": roles.CHANGES,
     "jobs.query": OperationChoice("query_type", jobs.QUERIES),
     "jobs.action": OperationChoice("action", jobs.ACTIONS),
+    "catalogues.change": OperationChoice("action", catalogues.CHANGES),
 }
 
 
@@ -67,11 +81,18 @@ class Surfaces:
     home: Path
 
     def __post_init__(self) -> None:
-        folder = self.home / "catalogues" / "diary"
-        folder.mkdir(parents=True)
-        (folder / "installed.json").write_text('{"spec": "anime"}')
+        for name in ("diary", "gone", "notes"):
+            folder = self.home / "catalogues" / name
+            folder.mkdir(parents=True)
+            (folder / "installed.json").write_text('{"spec": "anime"}')
+        self.library.set_aside("gone", now=time.time())
         with closing(self.open_control()) as control:
             control.accounts.create_user(LOCAL_USER, "ada", password=None, roles=["editor"])
+
+    @property
+    def library(self) -> Library:
+        """The library, with the catalogues `diary` and `notes`, and `gone`, which was removed."""
+        return Library(self.home / "catalogues")
 
     def open_control(self) -> Control:
         return Control.open(Settings(home=self.home))
@@ -108,8 +129,8 @@ class Surfaces:
     def by_command(self, operation: Operation, values: dict[str, Any]) -> Any:
         if not operation.command:
             return None
-        group, name = operation.command.split(" ")
-        command = GROUPS[group].commands[name]
+        group, _, name = operation.command.rpartition(" ")
+        command = GROUPS[group].commands[name] if group else SINGLE[name]
         ran = CliRunner().invoke(command, [*_typed(command, values), "--json"], parent=ROOT)
         if isinstance(ran.exception, ExpectedError):
             raise ran.exception
@@ -120,12 +141,14 @@ class Surfaces:
         return OperationCall(
             identity=identity_of(),
             opened_control=control,
-            catalogues=lambda: ["diary"],
+            catalogues=lambda: ["diary", "notes"],
             open_board=lambda: _board(control),
+            opened_library=self.library,
         )
 
     def _tools(self, control: Control) -> list[ToolSpec]:
-        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control))]
+        owned = catalogues.catalogue_tools(self._call(control))
+        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control)), *owned]
 
 
 def _board(control: Control) -> JobBoard:
@@ -180,6 +203,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("account/list_tokens", {"user": "ada"}),
     ("account/list_access", {}),
     ("account/restrict_catalogue", {"catalogue": "diary", "users": ["ada"]}),
+    ("catalogue/remove", {"name": "diary"}),
+    ("catalogue/rename", {"name": "diary", "new": "journal"}),
+    ("catalogue/describe", {"name": "diary", "title": "My diary", "editable": True}),
+    ("catalogue/undo", {"name": "gone"}),
     ("job/list", {"limit": 1}),
     ("job/get", {"job_id": "backup"}),
     ("job/history", {"job_id": "backup"}),
@@ -219,6 +246,15 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("account/restrict_catalogue", {"catalogue": "dairy"}, "did you mean 'diary'?"),
     ("account/restrict_catalogue", {"catalogue": "diary", "roles": ["editr"]}, "did you mean 'editor'?"),
     ("account/open_catalogue", {"catalogue": "diary"}, "is not restricted"),
+    ("catalogue/remove", {"name": "dairy"}, "did you mean 'diary'?"),
+    ("catalogue/remove", {"name": "../../etc"}, "there are: diary, notes"),
+    ("catalogue/rename", {"name": "diary", "new": "notes"}, "there is a catalogue 'notes' already"),
+    ("catalogue/rename", {"name": "diary", "new": "diary"}, "is its name already"),
+    ("catalogue/rename", {"name": "diary", "new": "../x"}, "lower-case letters, digits"),
+    ("catalogue/describe", {"name": "diary"}, "what is to change"),
+    ("catalogue/undo", {"name": "diary"}, "there is a catalogue 'diary' already"),
+    ("catalogue/undo", {"name": "other"}, "there are: gone"),
+    ("catalogue/undo", {"name": "../x"}, "cannot name a catalogue"),
     ("job/get", {"job_id": "bakcup"}, "did you mean 'backup'?"),
     ("job/trigger", {"job_id": "bakcup"}, "did you mean 'backup'?"),
     ("job/history", {"job_id": "bakcup"}, "did you mean 'backup'?"),
@@ -302,3 +338,4 @@ def test_every_command_of_administrators_has_an_example_and_prints_json() -> Non
         for name, command in commands.commands.items():
             assert f"Example: stackroom {group} {name}" in (command.help or ""), name
             assert "--json" in [option for parameter in command.params for option in parameter.opts]
+    assert all(f"Example: stackroom {name} " in (command.help or "") for name, command in SINGLE.items())

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
-from stackroom.library import Installed, Library
+from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
@@ -251,15 +252,53 @@ def test_a_name_that_another_process_takes_at_the_same_moment_is_refused(
     assert [path.name for path in library.folder.iterdir()] == ["novels"]
 
 
-def test_only_what_was_installed_counts_as_removed_and_only_until_it_is_there_again(library: Library) -> None:
-    library.reserve("films", "anime")
-    library.remove("films")
-    assert library.removed == set()
+def test_a_removed_catalogue_is_kept_for_a_day_and_can_be_put_back(library: Library) -> None:
     library.complete(library.reserve("films", "anime"), source="x")
-    library.remove("films")
-    assert library.removed == {"films"}
+    library.set_aside("films", now=1_000.0)
+    assert (library.list_installed(), library.check(), library.list_unfinished()) == ([], {}, [])
+    assert library.was_removed("films", since=999.0)
+    assert not library.was_removed("films", since=1_001.0)
+    assert [one.sources for one in library.list_removed()] == [("x",)]
+    library.put_back("films")
+    assert [one.name for one in library.list_installed()] == ["films"]
+    assert not library.was_removed("films", since=0)
+    library.set_aside("films", now=2_000.0)
+    library.purge(now=2_000.0 + KEPT_S - 1)
+    assert library.find_removed("films") is not None
+    library.purge(now=2_000.0 + KEPT_S)
+    with pytest.raises(NotFoundError, match="no catalogue 'films' was removed within a day; none was"):
+        library.put_back("films")
+
+
+def test_the_last_of_several_removals_of_a_name_is_put_back_and_never_over_another(library: Library) -> None:
+    for number, source in enumerate("abc"):
+        library.complete(library.reserve("films", "anime"), source=source)
+        library.set_aside("films", now=number)
+    library.put_back("films")
+    assert library.get_installed("films").sources == ("c",)
+    with pytest.raises(ConflictError, match="there is a catalogue 'films' already"):
+        library.put_back("films")
+
+
+def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(library: Library) -> None:
+    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
+    before = library.get_installed("novels")
+    library.rename("novels", "books", now=1_000.0)
+    after = library.get_installed("books")
+    assert (after.sources, after.spec_name, library.check()) == (before.sources, before.spec_name, {})
+    assert library.was_removed("novels", since=1_000.0)
+    for wrong, error in (("Big Books", InputError), ("books", ConflictError)):
+        with pytest.raises(error):
+            library.rename("books", wrong, now=1_000.0)
+
+
+def test_the_words_of_an_owner_stay_when_a_catalogue_is_built_again(library: Library) -> None:
     library.complete(library.reserve("films", "anime"), source="x")
-    assert library.removed == set()
+    library.describe(replace(library.get_installed("films"), title="Films we own", editable=False))
+    library.complete(library.reserve("films", "anime"), source="y")
+    known = library.get_installed("films")
+    assert (known.title, known.summary, known.editable, known.sources) == ("Films we own", "", False, ("x", "y"))
+    assert find_changed_file(known.folder) is None
 
 
 def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
+from stackroom.admin.catalogues import CATALOGUE_OPERATIONS
 from stackroom.admin.jobs import JOB_OPERATIONS
 from stackroom.admin.roles import ROLE_OPERATIONS
 from stackroom.admin.users import USER_OPERATIONS
@@ -11,6 +12,7 @@ ADMIN_OPERATIONS = (
     *ROLE_OPERATIONS,
     *TOKEN_OPERATIONS,
     *ACCESS_OPERATIONS,
+    *CATALOGUE_OPERATIONS,
     *JOB_OPERATIONS,
     *AUDIT_OPERATIONS,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
-from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
+from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -96,6 +96,8 @@ def add_catalogue(
     former vectors. The update of a graded catalogue that answers worse than before is undone and refused, unless it is
     made by `force` or for single rows that were requested.
     """
+    if (known := workshop.library.find_installed(name)) is not None:
+        recipe = replace(recipe, loaded=with_own_words(recipe.loaded, known))
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, name, model) if embed and spec.embed else None
     with _guarding(workshop, name, is_wanted=not force and request is UNREQUESTED) as guard:

@@ -26,7 +26,7 @@ from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.reading import AuditReport
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
-from stackroom.control.database.tables import utc_now
+from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.pipeline import IngestReport
@@ -43,8 +43,6 @@ from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, ST
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
 
-REFRESH_PREFIX = "refresh:"
-"""What stands before a catalogue in the name of the job that refreshes it."""
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
 """Parts of a catalogue's folder that are made again from the rest."""

@@ -10,7 +10,7 @@ from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
-from stackroom.library import CALIBRATION_FILE, EMBEDDED, Installed
+from stackroom.library import CALIBRATION_FILE, EMBEDDED, OWN_WORDS, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.recommend.recommender import Recommender
@@ -115,10 +115,11 @@ class OpenedCatalogues:
         if known is None:
             return True
         try:
-            is_same_spec = self._workshop.spec_of(installed).spec.digest == known.opened.spec.digest
+            spec = self._workshop.spec_of(installed).spec
         except ExpectedError:
             return False  # it goes on as it is
-        return not is_same_spec or self._files.get(installed.name) != self.find_store(installed.name)
+        is_same = all(getattr(spec, name) == getattr(known.opened.spec, name) for name in ("digest", *OWN_WORDS))
+        return not is_same or self._files.get(installed.name) != self.find_store(installed.name)
 
     def find_store(self, name: str) -> Hashable:
         """Return the identity of the file with a catalogue's records; None where there is none."""

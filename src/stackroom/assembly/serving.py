@@ -102,18 +102,17 @@ class FollowedLibrary:
 
     def _list_removed(self) -> list[str]:
         """Return the catalogues that are gone for so long that they count as removed."""
-        now, removed = time.monotonic(), self._library.removed
+        now, lately = time.monotonic(), time.time() - GONE_S
         gone = [
             name
             for name, since in self.absent.items()
-            if name in removed or (name not in self._only and now - since >= GONE_S)
+            if self._library.was_removed(name, since=lately) or (name not in self._only and now - since >= GONE_S)
         ]
         return [*gone, *(name for name in self._catalogues.unserved if not (self._library.folder / name).is_dir())]
 
     def _give_up(self, name: str) -> bool:
         self.absent.pop(name, None)
         self._catalogues.unserved.pop(name, None)
-        self._library.removed.discard(name)
         self._catalogues.forget(name)
         logger.info("catalogue '%s' was removed", name)
         return True

@@ -298,7 +298,6 @@ class Uploads:
         self._release(table)
         if table.is_searchable:  # maybe only now
             self._remove_catalogue(table)
-        shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def _remove_catalogue(self, table: _Table) -> None:
         library, name = self._app.library, table.catalogue
@@ -308,11 +307,10 @@ class Uploads:
         if not table.has_all_of(place):
             raise ConflictError(
                 f"the catalogue '{name}' has records that are not of this table, so it stays; "
-                f"to remove all of it, delete its folder in the library"
+                f"to remove all of it: stackroom remove {name}"
             )
         with CatalogueLock(place.folder, name).held(LOCK_TIMEOUT_S):
-            library.uninstall(place)
-        library.remove(name)
+            library.set_aside(name, now=time.time())
 
     def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
         owner, table_id = _owner(request), request.path["id"]
@@ -334,7 +332,6 @@ class Uploads:
         try:
             report = self._run(table, "--no-embed")
             table.is_searchable = True
-            self._app.library.removed.discard(table.catalogue)
             table.report = [*_sentences(report), *self._embed(table)]
             table.state = TableState.BUILT
         except ExpectedError as error:
@@ -384,8 +381,9 @@ class Uploads:
             table.thread.join(END_S)
         if table.is_searchable:
             return
-        if table.thread is not None and table.catalogue in self._app.library.list_unfinished():
-            self._app.library.remove(table.catalogue)
+        place = self._app.library.find_place(table.catalogue) if table.thread is not None else None
+        if place is not None and not place.is_complete:
+            self._app.library.abandon(place)
         shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def look(self, _context: TaskContext | None = None) -> None:
@@ -399,7 +397,10 @@ class Uploads:
                 self._release(table)
         if not self._folder.is_dir() or self._app.library.check():
             return
-        used = " ".join(source for installed in self._app.library.list_installed() for source in installed.sources)
+        library = self._app.library
+        library.purge(now=time.time())
+        kept = [*library.list_installed(), *library.list_removed()]
+        used = " ".join(source for installed in kept for source in installed.sources)
         for folder in self._folder.iterdir():
             is_known = folder.name in self._tables or folder.name in used  # also where the library was moved since
             if not is_known and time.time() - folder.stat().st_mtime >= DAY_S:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.adapters import build_embedder, find_local, missing_embedder
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
+from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, OWN_WORDS, PACK_FOLDER, Installed, Library
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
@@ -58,7 +59,7 @@ class Workshop:
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows: its own, or that of its package."""
         own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
-        return load_spec(own) if own else self.package_of(installed).loaded
+        return with_own_words(load_spec(own) if own else self.package_of(installed).loaded, installed)
 
     def find_package(self, name: str) -> CataloguePackage | None:
         """Return a package by its name."""
@@ -87,6 +88,12 @@ class Workshop:
         """Close the embedder, if it was used."""
         if (used := self.__dict__.get("embedder")) is not None:
             used.close()
+
+
+def with_own_words(loaded: LoadedSpec, installed: Installed) -> LoadedSpec:
+    """Return a spec with what the owner of a catalogue chose in place of its title, summary and editability."""
+    chosen = {name: value for name in OWN_WORDS if (value := getattr(installed, name)) not in ("", None)}
+    return replace(loaded, spec=replace(loaded.spec, **chosen)) if chosen else loaded
 
 
 def _find_pending_spec(folder: Path) -> Path | None:

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
+from stackroom.admin.catalogues import DESCRIBE, REMOVE, RENAME, UNDO
 from stackroom.admin.roles import ROLE_OPERATIONS
 from stackroom.admin.users import NO_ACCOUNTS, USER_OPERATIONS
 from stackroom.cli.output import json_option, print_json, print_table, shortened
@@ -107,8 +108,8 @@ def build_group(
     return group
 
 
-def _build_command(operation: Operation, open_board: OpenBoard | None) -> click.Command:
-    group, name = operation.command.split(" ")
+def _build_command(operation: Operation, open_board: OpenBoard | None = None) -> click.Command:
+    name = operation.command.rpartition(" ")[2]
     fields = operation.params.model_fields
     taken: list[click.Parameter] = [_argument(argument, fields[argument]) for argument in operation.arguments]
     for field_name, field in fields.items():
@@ -117,7 +118,7 @@ def _build_command(operation: Operation, open_board: OpenBoard | None) -> click.
     if operation.question:
         taken.append(click.Option(["--yes"], is_flag=True, help="Do it without asking."))
     details = [operation.details] if operation.details else []
-    example = f"Example: stackroom {group} {name} {operation.example}".rstrip()
+    example = f"Example: stackroom {operation.command} {operation.example}".rstrip()
     command = click.Command(
         name,
         params=taken,
@@ -268,6 +269,7 @@ def _call_of(control: Control, open_board: OpenBoard | None) -> OperationCall:
         opened_control=control,
         catalogues=lambda: [installed.name for installed in library.list_installed()],
         open_board=cache(partial(open_board, control)) if open_board else None,
+        opened_library=library,
     )
 
 
@@ -384,3 +386,4 @@ audit_command = build_group(
     "Show and verify the audit of every call and every change of an account.\n\nIt is written once there are accounts.",
     AUDIT_OPERATIONS,
 )
+remove_command, rename_command, undo_command, describe_command = map(_build_command, (REMOVE, RENAME, UNDO, DESCRIBE))

@@ -148,6 +148,24 @@ def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | Non
     return None
 
 
+def note_present_records(path: Path, store: Path) -> None:
+    """Store the records of a catalogue that becomes editable as the last ones that its sources gave, if none is known.
+
+    From then on, `hand_edits` can tell edits from changes at the source.
+    """
+    if not path.is_file() or not store.is_file():
+        return
+    try:
+        with closing(Ledger(path)), closing(apsw.Connection(str(path))) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.execute("ATTACH ? AS store", (str(store),))
+            db.execute(
+                "INSERT OR IGNORE INTO said SELECT source, origins.id, body FROM origins JOIN store.records USING (id)"
+            )
+    except apsw.Error as error:
+        raise StorageError(f"{path}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
+
+
 def copy_ledger(path: Path, copy: Path) -> None:
     """Write a copy of a ledger, where there is one; no other process may be writing it."""
     copy.unlink(missing_ok=True)

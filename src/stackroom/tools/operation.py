@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, InputError, NotFoundError, did_you_mean
 from stackroom.jobs.board import JobBoard
+from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.tools.endpoint import Endpoint, EndpointRequest
 from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult, validate_fields
@@ -67,10 +68,19 @@ class OperationCall:
     open_board: Callable[[], JobBoard] | None = None
     """Returns the jobs; None where the server runs none."""
 
+    opened_library: Library | None = None
+    """The library; None where the surface has no operation on it."""
+
     @property
     def principal(self) -> Principal:
         """The caller."""
         return self.identity.principal
+
+    @property
+    def library(self) -> Library:
+        """The library whose catalogues are served."""
+        assert self.opened_library is not None, "a surface with operations on the library gives it"
+        return self.opened_library
 
     @property
     def control(self) -> Control:
@@ -120,7 +130,7 @@ class Operation:
     """Method and path, such as `DELETE /v1/users/{name}`; empty: no endpoint."""
     status: int = 200
     command: str = ""
-    """Group and name of the command, such as `user add`; empty: no command."""
+    """Group and name of the command, such as `user add`, or its name alone; empty: no command."""
     arguments: tuple[str, ...] = ()
     """The parameters that the command takes by position."""
     example: str = ""
@@ -146,6 +156,8 @@ class Operation:
     find_failure: Callable[[Any], str | None] | None = None
     """Returns what a result says is wrong, for which the command exits with 1; None if all is well."""
     needs_accounts: bool = True
+    is_of_library: bool = False
+    """Whether a server without accounts offers it too, to the local user."""
     makes_accounts: bool = False
     """Whether the command makes the control database where there is none."""
 
@@ -216,7 +228,7 @@ def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
         max_body_bytes=LARGEST_BODY,
         result=operation.result,
         status=operation.status,
-        needs_accounts=True,
+        needs_accounts=not operation.is_of_library,
         action=None,
         target=operation.target or None,
         cost=operation.cost,

@@ -1,11 +1,12 @@
 """Restricted catalogues on SQLite and PostgreSQL."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from stackroom.control.accounts.users import Restriction
-from stackroom.errors import ForbiddenError, InputError, NotFoundError
+from stackroom.errors import ConflictError, ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
 from stackroom.model.scope import Visibility
 
@@ -135,3 +136,37 @@ def test_a_role_that_is_made_again_does_not_open_what_the_one_before_did(people:
     people.accounts.create_role(LOCAL_USER, "staff", [], None)
     people.add("ada", roles=["staff"])
     assert people.access.hidden_from(people.user("ada")) == {"handbook"}
+
+
+def test_a_renamed_catalogue_keeps_its_restriction_tokens_schedule_and_figures_of_use(
+    people: Any, execute: Callable[..., list[Any]]
+) -> None:
+    people.add("ada")
+    people.add("bob")
+    people.access.restrict(LOCAL_USER, "letters", users=["ada"])
+    people.credentials.issue_token(LOCAL_USER, "ada", name="phone", catalogues=["letters", "maps"])
+    execute("INSERT INTO job_settings (name, schedule) VALUES ('refresh:letters', '6h')")
+    execute(
+        "INSERT INTO events (at, kind, user_name, catalogue, tool, subject, seconds, bytes, duration_us)"
+        " VALUES (1, 'search', 'ada', 'letters', 'search', 'x', 0, 0, 0)"
+    )
+    with people.access.renaming("letters", "post"):
+        assert people.access.hidden_from(people.user("bob")) == {"letters", "post"}
+    assert people.access.list_restrictions() == {"post": Restriction(users=frozenset({"ada"}), roles=frozenset())}
+    (token,) = people.credentials.list_of("ada")
+    assert token.catalogues == {"post", "maps"}
+    assert [row.name for row in execute("SELECT name FROM job_settings")] == ["refresh:post"]
+    assert [row.catalogue for row in execute("SELECT catalogue FROM events")] == ["post"]
+
+
+def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_refused(people: Any) -> None:
+    people.access.restrict(LOCAL_USER, "letters")
+    with pytest.raises(InputError), people.access.renaming("letters", "post"):
+        raise InputError("the folder cannot be moved")
+    assert list(people.access.list_restrictions()) == ["letters"]
+    people.access.restrict(LOCAL_USER, "post")
+    with (
+        pytest.raises(ConflictError, match="stackroom access open post"),
+        people.access.renaming("letters", "post"),
+    ):
+        pass

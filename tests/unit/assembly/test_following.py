@@ -1,8 +1,10 @@
 """A gate that follows the library: catalogues that come, go, or follow another spec."""
 
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
+from stackroom.library import BUILDING_FILE, INSTALLED_FILE, Library
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from support.libraries import add_rows
@@ -76,6 +79,34 @@ def test_a_catalogue_that_is_removed_is_not_served_any_more(app: App, build: Cal
     assert names_in(gate) == ["films"]
 
 
+def test_a_catalogue_that_another_process_removed_renamed_or_put_back_is_followed_without_a_complaint(
+    app: App, build: Callable[..., None]
+) -> None:
+    build("plays", "Hamlet")
+    gate = app.build_gate(["films", "plays"])
+    elsewhere = Library(app.library.folder)
+    elsewhere.set_aside("plays", now=time.time())
+    assert gate.refresh()
+    assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
+    elsewhere.put_back("plays")
+    assert gate.refresh()
+    assert find(gate, "plays", "hamlet") == ["Hamlet"]
+    gate = app.build_gate()
+    elsewhere.rename("plays", "stage", now=time.time())
+    assert gate.refresh()
+    assert (names_in(gate), app.catalogue_problems()) == (["films", "stage"], {})
+    assert find(gate, "stage", "hamlet") == ["Hamlet"]
+
+
+def test_the_title_that_an_owner_chose_is_followed(app: App) -> None:
+    gate = app.build_gate()
+    known = app.library.get_installed("films")
+    app.library.describe(replace(known, title="Films we own", summary="Those on the shelf.", editable=True))
+    assert gate.refresh()
+    (films,) = gate.toolbox_of(LOCAL_USER).catalogues
+    assert (films.spec.title, films.spec.summary, films.spec.editable) == ("Films we own", "Those on the shelf.", True)
+
+
 def test_a_gate_of_named_catalogues_keeps_to_them(app: App, build: Callable[..., None]) -> None:
     gate = app.build_gate(["films"])
     build("plays", "Hamlet")
@@ -87,7 +118,8 @@ def test_an_unfinished_catalogue_is_said_to_be_missing_and_served_once_its_build
     app: App, build: Callable[..., None]
 ) -> None:
     build("plays", "Hamlet")
-    app.library.uninstall(app.library.get_installed("plays"))  # as during its first build
+    folder = app.library.folder / "plays"
+    (folder / INSTALLED_FILE).rename(folder / BUILDING_FILE)  # as during its first build
     gate = app.build_gate(["films", "plays"])
     assert "Not to be searched yet: plays." in gate.instructions(LOCAL_USER)
     assert app.catalogue_problems()["catalogue plays"].startswith("unfinished: its build is running")

@@ -143,7 +143,14 @@ def test_a_table_is_built_found_and_undone(
     tables.discard_table(ask(table_id))
     assert gate.refresh()
     gate.refresh()
-    assert (names_in(gate), app.catalogue_problems(), source.exists()) == (["films"], {}, False)
+    assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
+
+    app.library.put_back("plays")  # its source is kept as long as it is
+    tables.look()
+    assert gate.refresh()
+    assert (names_in(gate), source.read_bytes()) == (["films", "plays"], PLAYS)
+    app.library.set_aside("plays", now=time.time())
+    assert gate.refresh()
 
 
 def test_a_catalogue_that_has_more_than_the_table_is_not_removed(opened: tuple[App, Uploads]) -> None:
@@ -154,7 +161,7 @@ def test_a_catalogue_that_has_more_than_the_table_is_not_removed(opened: tuple[A
     app.library.complete(place, source="/elsewhere/more.csv")
     with pytest.raises(ConflictError, match="'stage' has records that are not of this table, so it stays"):
         tables.discard_table(ask(table_id))
-    app.library.remove("stage")
+    app.library.set_aside("stage", now=time.time())
 
 
 def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App, Uploads]) -> None:

@@ -1,12 +1,24 @@
 """Restricted catalogues: visible to selected users and roles only. All others are visible to everybody."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, insert, literal, select, update
 
 from stackroom.control.accounts.rules import require_may_restrict
 from stackroom.control.accounts.users import Restriction, User, get_roles, get_user, hidden_among, load_restrictions
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import restriction_roles, restriction_users, restrictions
-from stackroom.errors import NotFoundError
+from stackroom.control.database.tables import (
+    REFRESH_PREFIX,
+    credentials,
+    events,
+    job_runs,
+    job_settings,
+    restriction_roles,
+    restriction_users,
+    restrictions,
+)
+from stackroom.errors import ConflictError, NotFoundError
 from stackroom.library import require_name
 from stackroom.model.principal import Principal
 
@@ -44,6 +56,32 @@ class CatalogueAccess:
                 raise NotFoundError(f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}")
             connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
 
+    @contextmanager
+    def renaming(self, catalogue: str, new: str) -> Iterator[None]:
+        """Keep restrictions, tokens, schedules and figures of use in step with a catalogue that the block renames.
+
+        Both names are restricted while it runs, so that nobody sees the catalogue under the other one.
+        """
+        with self._database.change() as connection:
+            if new in load_restrictions(connection):
+                raise ConflictError(
+                    f"a catalogue '{new}' was restricted once, and still is; choose another name, or open it first: "
+                    f"stackroom access open {new}"
+                )
+            _copy_restriction(connection, catalogue, new)
+        try:
+            yield
+        except BaseException:
+            self._drop(new)
+            raise
+        with self._database.change() as connection:
+            _move_names(connection, catalogue, new)
+        self._drop(catalogue)
+
+    def _drop(self, catalogue: str) -> None:
+        with self._database.change() as connection:
+            connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
+
     def list_restrictions(self) -> dict[str, Restriction]:
         """Return the restriction of each restricted catalogue, by name."""
         with self._database.read() as connection:
@@ -52,3 +90,25 @@ class CatalogueAccess:
     def hidden_from(self, user: User) -> frozenset[str]:
         """Return the catalogues that are hidden from a user."""
         return hidden_among(self.list_restrictions(), user, user.actions)
+
+
+def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
+    """Restrict another name as a catalogue is restricted; nothing where it is not."""
+    for table in (restrictions, restriction_users, restriction_roles):
+        others = [column for column in table.c if column.name != "catalogue"]
+        copied = select(literal(new), *others).where(table.c.catalogue == catalogue)
+        connection.execute(insert(table).from_select(["catalogue", *(column.name for column in others)], copied))
+
+
+def _move_names(connection: Connection, catalogue: str, new: str) -> None:
+    """Give tokens, schedules and figures of use the new name of a catalogue; the audit stays as it was written."""
+    confined = select(credentials.c.id, credentials.c.catalogues).where(credentials.c.catalogues.is_not(None))
+    for row in connection.execute(confined).all():
+        if catalogue in row.catalogues:
+            names = (row.catalogues - {catalogue}) | {new}
+            connection.execute(update(credentials).where(credentials.c.id == row.id).values(catalogues=names))
+    job, new_job = f"{REFRESH_PREFIX}{catalogue}", f"{REFRESH_PREFIX}{new}"
+    connection.execute(job_settings.delete().where(job_settings.c.name == new_job))
+    connection.execute(update(job_settings).where(job_settings.c.name == job).values(name=new_job))
+    connection.execute(update(job_runs).where(job_runs.c.job == job).values(job=new_job))
+    connection.execute(update(events).where(events.c.catalogue == catalogue).values(catalogue=new))

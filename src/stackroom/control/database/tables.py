@@ -87,6 +87,9 @@ def storable(text: str) -> str:
 
 METADATA = MetaData()
 
+REFRESH_PREFIX = "refresh:"
+"""What stands before a catalogue in the name of the job that refreshes it."""
+
 IS_LIVE = "state IN ('queued', 'running')"
 IS_NOT_OK = "outcome <> 'ok'"
 FIRST_HASH = "0" * 64

@@ -15,6 +15,7 @@ from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.generic.export_endpoint import EXPORT
+from stackroom.library import Library
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.accounts import account_endpoints
@@ -69,6 +70,7 @@ def _call_of(service: Service, request: EndpointRequest[Any, Any]) -> OperationC
         opened_control=service.control,
         catalogues=lambda: [catalogue.name for catalogue in request.catalogues],
         open_board=service.open_board,
+        opened_library=Library(service.settings.catalogues_folder),
     )
 
 

@@ -1,0 +1,213 @@
+"""Catalogues as their owner changes them: removed, renamed, described, and brought back within a day.
+
+A running server follows at its next call. The records are moved as a folder, in one step, while nothing writes to them.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from stackroom.errors import ConflictError, InputError
+from stackroom.ingest.ledger import note_present_records
+from stackroom.library import LEDGER_FILE, Installed, require_name
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.shelf.embedded.shelf import STORE_FILE
+from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of
+from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
+
+LOCK_TIMEOUT_S = 2.0
+
+
+class NamedCatalogue(GenericParams):
+    """A catalogue by name."""
+
+    name: str = Field(max_length=200, description="the catalogue's name")
+
+
+class RenameCatalogue(NamedCatalogue):
+    """A catalogue, and its new name."""
+
+    new: str = Field(max_length=200, description="its new name: lower-case letters, digits, '-' and '_'")
+
+
+class DescribeCatalogue(NamedCatalogue):
+    """A catalogue, and what people and assistants are told of it."""
+
+    title: str | None = Field(default=None, max_length=120, description="its title; '' for that of its spec")
+    summary: str | None = Field(default=None, max_length=600, description="one sentence; '' for that of its spec")
+    editable: bool | None = Field(default=None, description="let its records be edited, by those with EditCatalog")
+
+
+class ChangeCatalogueParams(DescribeCatalogue):
+    """The arguments of `catalogues.change`."""
+
+    action: Literal["remove", "rename", "describe", "undo"]
+    new: str | None = Field(default=None, max_length=200, description="its new name")
+
+
+class CatalogueChanged(GenericResult):
+    """A catalogue after a change."""
+
+    name: str
+    """Its name now."""
+    done: str
+    notes: list[str]
+
+
+@contextmanager
+def _held(place: Installed) -> Iterator[None]:
+    """Hold a catalogue's locks; raise BusyError while an update of it runs."""
+    with (
+        CatalogueLock(place.folder, place.name).held(LOCK_TIMEOUT_S),
+        CatalogueLock(place.folder, place.name, file=EMBEDDING_LOCK_FILE).held(LOCK_TIMEOUT_S),
+    ):
+        yield
+
+
+def _get(call: OperationCall, name: str) -> Installed:
+    """Return a catalogue that the caller sees."""
+    call.require_catalogue(name)
+    return call.library.get_installed(name)
+
+
+def _remove(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
+    place = _get(call, params.name)
+    call.library.purge(now=time.time())
+    with _held(place):
+        call.library.set_aside(place.name, now=time.time())
+    return CatalogueChanged(
+        name=place.name,
+        done=f"'{place.name}' is removed",
+        notes=[f"it is kept for a day; to bring it back: stackroom undo {place.name}"],
+    )
+
+
+def _rename(call: OperationCall, params: RenameCatalogue) -> CatalogueChanged:
+    place, new = _get(call, params.name), params.new
+    if new == place.name:
+        raise InputError(f"'new': '{new}' is its name already; give another")
+    return _moved(call, place, new)
+
+
+def _moved(call: OperationCall, place: Installed, new: str) -> CatalogueChanged:
+    """Rename a catalogue together with what accounts have of it."""
+    require_name(new)
+    call.library.require_free(new)
+    in_step = call.opened_control.access.renaming(place.name, new) if call.opened_control else nullcontext()
+    with _held(place), in_step:
+        call.library.rename(place.name, new, now=time.time())
+    return CatalogueChanged(name=new, done=f"'{place.name}' is called '{new}' now", notes=[])
+
+
+def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChanged:
+    place = _get(call, params.name)
+    chosen = params.model_dump(exclude={"name"}, exclude_none=True)
+    if not chosen:
+        raise InputError("give 'title', 'summary' or 'editable': what is to change")
+    with _held(place):
+        if params.editable:
+            note_present_records(place.folder / LEDGER_FILE, place.folder / STORE_FILE)
+        call.library.describe(replace(place, **chosen))
+    return CatalogueChanged(name=place.name, done=f"'{place.name}' is described anew: {', '.join(chosen)}", notes=[])
+
+
+def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
+    name, library = params.name, call.library
+    require_name(name)
+    kept = library.find_removed(name)
+    if kept is not None and kept.is_file() and not (library.folder / name).exists():
+        return _moved(call, _get(call, kept.read_text()), name)
+    if call.principal.visibility.only is not None:
+        raise ConflictError("a token that is confined to catalogues brings none back: use one for all catalogues")
+    library.put_back(name)
+    return CatalogueChanged(name=name, done=f"'{name}' is back as it was", notes=[])
+
+
+def _text(result: CatalogueChanged) -> str:
+    return "\n".join([result.done, *result.notes])
+
+
+def _declare(name: str, **declared: Any) -> Operation:
+    return Operation(
+        name=f"catalogue/{name}",
+        params=declared.pop("params", NamedCatalogue),
+        result=CatalogueChanged,
+        actions=(Action.SERVER_ADMIN,),
+        cost=Cost.WRITE,
+        text=_text,
+        command=name,
+        arguments=declared.pop("arguments", ("name",)),
+        target="name",
+        needs_accounts=False,
+        is_of_library=True,
+        **declared,
+    )
+
+
+REMOVE = _declare(
+    "remove",
+    summary="Remove the catalogue NAME; it is kept for a day.",
+    run=_remove,
+    rest="DELETE /v1/catalogues/{name}",
+    example="films",
+    details="Servers that run stop serving it at their next call. To bring it back: stackroom undo NAME",
+)
+RENAME = _declare(
+    "rename",
+    summary="Give the catalogue NAME the name NEW.",
+    params=RenameCatalogue,
+    arguments=("name", "new"),
+    run=_rename,
+    rest="POST /v1/catalogues/{name}/rename",
+    example="films movies",
+    details="Records, edits, sources, releases, restrictions, tokens, schedules and figures of use move with it. The "
+    "audit, addresses that people keep, and settings go on with the former name.",
+)
+DESCRIBE = _declare(
+    "describe",
+    summary="Change the title and the summary of the catalogue NAME, and whether its records can be edited.",
+    params=DescribeCatalogue,
+    run=_describe,
+    rest="POST /v1/catalogues/{name}/describe",
+    example="films --title 'Films we own' --editable",
+    details="They take the place of what its spec says, also for a catalogue of a package.",
+)
+UNDO = _declare(
+    "undo",
+    summary="Bring back the catalogue NAME, which was removed or renamed within a day.",
+    run=_undo,
+    rest="POST /v1/catalogues/{name}/undo",
+    example="films",
+)
+CHANGES = {"remove": REMOVE, "rename": RENAME, "describe": DESCRIBE, "undo": UNDO}
+CATALOGUE_OPERATIONS = tuple(CHANGES.values())
+
+
+def catalogue_tools(call: OperationCall) -> list[ToolSpec]:
+    """Declare `catalogues.change`; `call` has the library and the accounts, and each caller takes its place in it."""
+    changes = OperationChoice("action", CHANGES)
+
+    def call_of(principal: Principal) -> OperationCall:
+        installed = [one.name for one in call.library.list_installed()]
+        seen = [name for name in installed if principal.visibility.sees_catalogue(name)]
+        return replace(call, identity=identity_of(principal), catalogues=lambda: seen)
+
+    return [
+        ToolSpec(
+            name="catalogues.change",
+            description="Remove, rename or describe a catalogue; undo a removal or renaming within a day.",
+            params=ChangeCatalogueParams,
+            result=CatalogueChanged,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=lambda principal, params: changes.perform(call_of(principal), params),
+            text=_text,
+        )
+    ]
