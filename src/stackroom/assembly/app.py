@@ -132,6 +132,11 @@ class App(Workshop):
         """Return a catalogue of the library, opened once."""
         return self._catalogues.open(name)
 
+    def reopen_catalogue(self, name: str) -> None:
+        """Open a catalogue anew after it was built or updated here."""
+        if (problem := self._catalogues.reopen(self.library.get_installed(name))) is not None:
+            raise StorageError(problem)
+
     def close(self) -> None:
         """End the background; close every catalogue, and the embedder and the reranker if they were used."""
         self.background.stop()

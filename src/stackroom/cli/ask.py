@@ -24,7 +24,7 @@ from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE
-from stackroom.search.names import NameChoice
+from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of, stated_filters, with_usual_kinds
@@ -247,17 +247,9 @@ def similar_command(record_id: str, limit: int, as_json: bool) -> None:
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
     view = open_app().open_catalogue(catalogue).view()
-    record = view.find_stated(id_or_title, scope=WHOLE)
-    if record is None:
-        choice = view.resolve(id_or_title, scope=WHOLE)
-        record = choice.record
-        if record is None:
-            near = (
-                f"did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else "stackroom search finds ids"
-            )
-            raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'; {near}")
-        if choice.doubt:
-            click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)
+    record, doubt = find_named(view, id_or_title)
+    if doubt:
+        click.echo(f"'{id_or_title}': taken as '{view.spec.title_of(record)}' ({doubt})", err=True)
     if as_json:
         written = list_written(view.catalogue, record)
         print_json(plain_record(record, view.spec) | ({"written": written} if written else {}))
@@ -277,14 +269,6 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Scope
         label=option_of,
         with_adult=lambda _spec: with_adult,
     )
-
-
-def _taken(choice: NameChoice) -> str:
-    """Return what a title was taken as, with what is not certain about it."""
-    if choice.record is not None:
-        return f"taken as '{choice.title}'{f' ({choice.doubt})' if choice.doubt else ''}"
-    hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
-    return f"not in the catalogue{hint}"
 
 
 def _signals_in_words(shown: ShownRecord) -> str:

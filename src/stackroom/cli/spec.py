@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from stackroom.assembly.locations import open_provider, open_rows
+from stackroom.assembly.orders import name_of
 from stackroom.assembly.proposal import propose
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.cli.add import name_of
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json
 from stackroom.cli.table_options import choice_options, read_options

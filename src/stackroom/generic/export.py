@@ -17,6 +17,7 @@ import orjson
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.generic.record import RankedRecord
+from stackroom.model.record import Record
 
 BATCH_ROWS = 1_000
 LIST_MARK = "|"
@@ -61,17 +62,27 @@ class ExportedTable:
 
 def table_of(spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool) -> ExportedTable:
     """Return records as a table: the id, the kind where there are several, the fields, and the score of a search."""
+    columns = list_columns(spec, is_ranked=is_ranked)
+
+    def row_of(ranked: RankedRecord) -> Row:
+        values = plain_values(ranked.record, spec) | {"score": ranked.score, "relevance": ranked.label}
+        return [values.get(column.name) for column in columns]
+
+    return ExportedTable(columns=columns, rows=map(row_of, records))
+
+
+def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:
+    """Return the columns of a table of records: those of a search have a score."""
     kinds = [Column("kind", FieldType.ENUM)] if len(spec.kinds) > 1 else []
     scores = [Column("score", FieldType.FLOAT), Column("relevance", FieldType.ENUM)] if is_ranked else []
     fields = [Column(field.name, field.type) for field in spec.fields.values() if field.shown and field.name != "id"]
-    columns = [Column("id", FieldType.TEXT), *kinds, *fields, *scores]
+    return [Column("id", FieldType.TEXT), *kinds, *fields, *scores]
 
-    def row_of(ranked: RankedRecord) -> Row:
-        values = plain_record(ranked.record, spec)
-        values |= {"score": ranked.score, "relevance": ranked.label} if is_ranked else {}
-        return [_plain(values.get(column.name), spec.fields.get(column.name)) for column in columns]
 
-    return ExportedTable(columns=columns, rows=map(row_of, records))
+def plain_values(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
+    """Return the id, the kind and the fields of a record that are shown, as numbers, texts and lists of texts."""
+    values = plain_record(record, spec)
+    return {name: _plain(value, spec.fields.get(name)) for name, value in values.items()}
 
 
 def _plain(value: Any, field: FieldSpec | None) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any
 
-from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, list_array
+from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, Table, list_array
 from arro3.io import write_parquet
 from xlsxwriter import Workbook
 
@@ -21,10 +21,19 @@ MOST_CELL_CHARS = 32_767
 
 def write_parquet_file(table: ExportedTable) -> Iterator[bytes]:
     """Yield a table as Parquet."""
+    reader = _to_reader(table)
+    return _from_file(lambda file: write_parquet(reader, file))
+
+
+def to_arrow(table: ExportedTable) -> Table:
+    """Return a table of Arrow."""
+    return _to_reader(table).read_all()
+
+
+def _to_reader(table: ExportedTable) -> RecordBatchReader:
     schema = Schema([Field(column.name, _arrow_type(column.type)) for column in table.columns])
     batches = (_to_batch(table.columns, rows, schema) for rows in iter_batches(table.rows))
-    reader = RecordBatchReader.from_batches(schema, batches)
-    return _from_file(lambda file: write_parquet(reader, file))
+    return RecordBatchReader.from_batches(schema, batches)
 
 
 def _to_batch(columns: Sequence[Column], rows: Sequence[Row], schema: Schema) -> RecordBatch:

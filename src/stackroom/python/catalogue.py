@@ -1,0 +1,266 @@
+"""One catalogue of a library, to be asked and edited from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from stackroom.catalogue.spec import FieldType
+from stackroom.errors import NotFoundError
+from stackroom.generic.aggregate.shapes import FIGURES, BrowsedGroup
+from stackroom.generic.browse import BrowsedCatalogue, BrowseParams
+from stackroom.generic.explain import explain_record, require_record
+from stackroom.generic.export import Column, Row, list_columns, plain_values
+from stackroom.generic.recommend import RecommendParams
+from stackroom.generic.record import url_of
+from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
+from stackroom.generic.tools import GenericTools
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record as StoredRecord
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.python.results import Change, Explanation, Record, Results, Table, text_columns
+from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.edits.answer import MutateParams
+from stackroom.tools.edits.tool import EditTools
+from stackroom.tools.filters import ADULT, BOUNDS
+from stackroom.tools.listing import EVERY
+from stackroom.tools.spec import validate_fields
+
+if TYPE_CHECKING:
+    from stackroom.python.library import Library
+
+EXPLAINED = "search"
+MOST_RESULTS = 1_000_000
+
+Stated = str | Record
+"""A record, or its id or title."""
+
+
+class Catalogue:
+    """A catalogue of an open library. Safe to use from several threads; each answer is of one moment."""
+
+    def __init__(self, library: Library, name: str) -> None:
+        self._library = library
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Catalogue {self.name}: {len(self):,} records>"
+
+    def __len__(self) -> int:
+        return self._view().reader.count(WHOLE)
+
+    @property
+    def title(self) -> str:
+        """The catalogue's name for people."""
+        return self._view().spec.title
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of its records, each with its type."""
+        return {field.name: field.type.value for field in self._view().spec.fields.values() if field.shown}
+
+    def search(
+        self,
+        query: str = EVERY,
+        *,
+        limit: int | None = 10,
+        sort: str = "",
+        exclude: Mapping[str, Any] | None = None,
+        adult: bool = False,
+        filters: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> Results:
+        """Return the records that answer a query, the best first; without one, all that have the filters.
+
+        Filters are named after fields: `year=2015`, `price=(None, 20)` for a range, `tags=["space", "drama"]`. They can
+        be given as `filters` too, where a field is called like an argument. `sort` is a field, `"-year"` the greatest
+        first. With `limit=None`, everything that is listed is returned; a query in words ranks 99 records at most.
+        """
+        wanted = as_filters({**(filters or {}), **fields} | ({ADULT: True} if adult else {}))
+        asked = {"query": query, "catalogue": self.name, "filters": wanted, "exclude": as_filters(exclude or {})}
+        params = validate_fields(SearchParams, {**asked, "sort": sort})
+        most = MOST_RESULTS if limit is None else limit
+        found = self._tools().search(LOCAL_USER, params.model_copy(update={"limit": most}))
+        understood = [one.text for one in found.understood.phrases] if found.understood else []
+        return self._results(
+            found.results, total=found.total, evidence=found.evidence, understood=understood, notes=found.notes
+        )
+
+    def similar(self, record: Stated, *, limit: int = 8) -> Results:
+        """Return the records nearest in meaning to one."""
+        params = validate_fields(SimilarParams, {"id": f"{self.name}/{id_of(record)}", "limit": limit})
+        found = self._tools().similar(LOCAL_USER, params)
+        return self._results(found.results, total=len(found.results))
+
+    def recommend(
+        self,
+        likes: Iterable[Stated] = (),
+        *,
+        dislikes: Iterable[Stated] = (),
+        wishes: str = "",
+        limit: int = 8,
+        **fields: Any,
+    ) -> Results:
+        """Return what suits a taste: liked and disliked records, wishes in plain words, and filters as of `search`."""
+        asked = {
+            "catalogue": self.name,
+            "likes": [id_of(one) for one in likes],
+            "dislikes": [id_of(one) for one in dislikes],
+            "wishes": wishes,
+            "filters": as_filters(fields),
+            "limit": limit,
+            "include": ["tiles"],
+        }
+        found = self._tools().recommend(LOCAL_USER, validate_fields(RecommendParams, asked))
+        understood = [one.text for one in found.understood]
+        return self._results(found.results, total=len(found.results), understood=understood, notes=found.notes)
+
+    def get(self, record: str) -> Record:
+        """Return a record by its id or by a title; NotFoundError, with what may be meant, where none has it."""
+        view = self._view()
+        return _whole(view, find_named(view, record)[0])
+
+    def browse(
+        self,
+        field: str | None = None,
+        *,
+        by: str | Sequence[str] = (),
+        of: str | None = None,
+        sort: str | None = None,
+        query: str | None = None,
+        limit: int = 30,
+        **fields: Any,
+    ) -> Table:
+        """Return the values of a field with how many records have each, or figures by group.
+
+        `browse("country")` counts countries; `browse(by="country", of="price")` has the least, greatest, mean and
+        median price and the sum of each; without both, there is a row for each field.
+        """
+        groups = [by] if isinstance(by, str) else list(by)
+        asked = {"catalogue": self.name, "field": field, "by": groups or None, "of": of, "sort": sort, "query": query}
+        params = validate_fields(BrowseParams, {**asked, "filters": as_filters(fields) or None, "limit": limit})
+        found = self._tools().browse(LOCAL_USER, params).catalogues[0]
+        if params.has_figures:
+            return _figures(found, groups)
+        if field is None:
+            rows = [(one.field, one.type, one.min, one.max) for one in found.fields]
+            return Table(columns=text_columns("field", "type", "min", "max"), rows=rows)
+        values = [(one.value, one.count) for one in found.fields[0].values]
+        return Table(columns=[*text_columns("value"), Column("count", FieldType.INT)], rows=values)
+
+    def explain(self, query: str, record: Stated) -> Explanation:
+        """Return why a search has a record at its rank, or why it has not."""
+        view = self._view()
+        params = SearchParams(query=query, catalogue=self.name)
+        path = self._tools().path(LOCAL_USER, params, self.name, "")
+        told = explain_record(path, require_record(view, id_of(record), LOCAL_USER), tool=EXPLAINED)
+        parts = told.model_dump(mode="json", exclude={"because", "rank"})
+        return Explanation(rank=told.rank, because=told.because, parts=parts)
+
+    def edit(self, record: Stated, **fields: Any) -> Change:
+        """Set values of a record; None removes one. The change can be undone."""
+        return self._mutate(action="update", id=id_of(record), fields=fields)
+
+    def insert(self, kind: str | None = None, **fields: Any) -> Change:
+        """Add a record of a kind, which has to be named where there are several."""
+        return self._mutate(action="create", kind=kind or next(iter(self._view().spec.kinds)), fields=fields)
+
+    def delete(self, record: Stated, *, cascade: bool = False) -> Change:
+        """Delete a record; with `cascade` also those that refer to it."""
+        return self._mutate(action="delete", id=id_of(record), cascade=cascade)
+
+    def undo(self, call_id: str) -> Change:
+        """Take back a change, by the id that it was given."""
+        return self._mutate(action="undo", id=call_id)
+
+    def _mutate(self, **arguments: Any) -> Change:
+        """Change something at once; the id of the change is what an assistant's call has."""
+        tools = EditTools([self._library.open_catalogue(self.name)])
+        told = tools.mutate(LOCAL_USER, validate_fields(MutateParams, arguments), uuid4().hex)
+        records = [one.model_dump(mode="json") for one in told.changes]
+        return Change(call_id=told.call_id, records=records, notes=told.notes, take_back=self.undo)
+
+    def _view(self) -> CatalogueView:
+        return self._library.open_catalogue(self.name).view()
+
+    def _tools(self) -> GenericTools:
+        return self._library.tools_of(self.name)
+
+    def _results(self, shown: Sequence[ShownRecord], *, total: int, **told: Any) -> Results:
+        view = self._view()
+        whole = list_whole(view, shown)
+        records = [whole[one.id] for one in shown if one.id in whole]
+        columns = list_columns(view.spec, is_ranked=True)
+        rows = [_row(one, columns) for one in records]
+        return Results(columns=columns, rows=rows, records=records, total=total, **told)
+
+
+def as_filters(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return filters as tools take them: a pair is a range, with None where it is open."""
+    return {name: _as_range(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+
+
+def _as_range(pair: tuple[Any, ...]) -> dict[str, Any]:
+    return {bound: value for bound, value in zip(BOUNDS, pair, strict=True) if value is not None}
+
+
+def id_of(stated: Stated) -> str:
+    """Return the id of a record, or what was stated in its place."""
+    return stated.id if isinstance(stated, Record) else stated
+
+
+def find_named(view: CatalogueView, stated: str) -> tuple[StoredRecord, str]:
+    """Return the record of an id or a title, and what is not certain about it."""
+    record = view.find_stated(stated, scope=WHOLE)
+    if record is not None:
+        return record, ""
+    choice = view.resolve(stated, scope=WHOLE)
+    if choice.record is None:
+        near = f"did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else "stackroom search finds ids"
+        raise NotFoundError(f"nothing in '{view.name}' has the id or title '{stated}'; {near}")
+    return choice.record, choice.doubt
+
+
+def list_whole(view: CatalogueView, shown: Sequence[ShownRecord]) -> dict[str, Record]:
+    """Return the records of a catalogue that are shown, by address, with all of their values."""
+    by_id = {RecordId(one.id.removeprefix(f"{view.name}/")): one for one in shown}
+    stored = view.reader.fetch(list(view.reader.find(list(by_id), scope=WHOLE).values()), scope=WHOLE)
+    return {by_id[one.id].id: _placed(_whole(view, one), by_id[one.id]) for one in stored.values()}
+
+
+def _whole(view: CatalogueView, record: StoredRecord) -> Record:
+    return Record(
+        id=record.id,
+        catalogue=view.name,
+        kind=record.kind,
+        title=view.spec.title_of(record),
+        values=plain_values(record, view.spec),
+        url=url_of(view.spec, view.name, record),
+    )
+
+
+def _placed(record: Record, shown: ShownRecord) -> Record:
+    return replace(record, text=shown.text, score=shown.score, relevance=shown.relevance, signals=shown.signals or {})
+
+
+def _row(record: Record, columns: Sequence[Column]) -> Row:
+    values = {**record.values, "score": record.score, "relevance": record.relevance}
+    return [values.get(column.name) for column in columns]
+
+
+def _figures(found: BrowsedCatalogue, groups: Sequence[str]) -> Table:
+    """Return groups, or records by a number, as a table."""
+    if found.ranked:
+        rows = [(one.id, one.title, one.value) for one in found.ranked]
+        return Table(columns=[*text_columns("id", "title"), Column(found.of or "value", FieldType.FLOAT)], rows=rows)
+    listed = found.groups or ([found.overall] if found.overall else [])
+    figures = FIGURES if found.of else ()
+    columns = [*text_columns(*groups), *(Column(name, FieldType.FLOAT) for name in ("count", *figures))]
+    return Table(columns=columns, rows=[_group_row(one, figures) for one in listed])
+
+
+def _group_row(group: BrowsedGroup, figures: Sequence[str]) -> Row:
+    return [*map(str, group.values.values()), group.count, *(getattr(group, name) for name in figures)]

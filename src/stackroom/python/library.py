@@ -1,0 +1,189 @@
+"""A library that is opened from Python: its catalogues, what is added to it, and every tool of its server."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from stackroom.assembly.app import App
+from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
+from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
+from stackroom.assembly.orders import Order, read_order
+from stackroom.assembly.proposal import propose
+from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.errors import InputError, NotFoundError
+from stackroom.gate.gate import Gate
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.library import require_name
+from stackroom.model.principal import LOCAL_USER
+from stackroom.python.catalogue import Catalogue, as_filters, list_whole
+from stackroom.python.results import Record, Results, text_columns
+from stackroom.python.rows import GivenRows, rows_of
+from stackroom.settings import load_settings
+from stackroom.sources.location import ReadOptions
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.spec import validate_fields
+
+HOME = "STACKROOM_HOME"
+FOUND = ("catalogue", "id", "title", "relevance", "text")
+
+
+def open_library(home: str | os.PathLike[str] | None = None) -> "Library":
+    """Open the library in a folder, or that of the settings; a folder without one gets it with the first catalogue."""
+    environment = dict(os.environ) if home is None else {**os.environ, HOME: str(Path(home).expanduser())}
+    return Library(App(load_settings(environment)))
+
+
+class Library:
+    """Catalogues by name. Safe to use from several threads; close it, or use it in a `with` statement."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._guard = threading.RLock()
+        self._tools: dict[tuple[str, ...], GenericTools] = {}
+        self._gates: dict[tuple[str, ...], Gate] = {}
+
+    @property
+    def home(self) -> Path:
+        """The folder of the library."""
+        return self._app.settings.home
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([one.name for one in self._app.library.list_installed()])
+
+    def __len__(self) -> int:
+        return len(self._app.library.list_installed())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._app.library.find_installed(name) is not None
+
+    def __getitem__(self, name: str) -> Catalogue:
+        self.open_catalogue(name)
+        return Catalogue(self, name)
+
+    def __repr__(self) -> str:
+        return f"<Library {self.home}: {', '.join(self) or 'empty'}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every catalogue, and end what runs beside."""
+        self._app.close()
+
+    def add(
+        self,
+        table: Any,
+        *,
+        name: str | None = None,
+        package: str | None = None,
+        spec: str | os.PathLike[str] | None = None,
+        options: ReadOptions | None = None,
+        choices: Choices = NO_CHOICES,
+        embed: bool = True,
+        model: str | None = None,
+        accept_losses: bool = False,
+        progress: Callable[[IngestReport], None] = lambda _report: None,
+    ) -> Catalogue:
+        """Build a catalogue of a table, or update it, and return it.
+
+        A table is the path or address of a file or folder, a DataFrame of pandas or polars, an Arrow table, or an
+        iterable of dictionaries; those that are in memory need a `name`. How it is read is inferred from its rows,
+        unless a `package` or a `spec` says it; `choices` change what is inferred, `options` how a file is read.
+        `progress` is called with the counts so far. Added again, it is updated: rows that are gone are removed.
+        """
+        order = self._order(table, name, package, spec, options or ReadOptions())
+        losses = order.source.measure_losses()
+        if losses.are_grave and not accept_losses:
+            raise InputError(
+                f"{order.location}: {losses}; nothing was built; accept_losses=True builds it without them"
+            )
+        recipe = self._recipe(order, choices)
+        is_own = recipe.is_own
+        model = model or find_brought_model(self._app, order.name, order.source, recipe.loaded.spec, is_own=is_own)
+        if embed:
+            installed = self._app.library.find_installed(order.name)
+            choice = want_model(self._app, recipe.loaded.spec, installed, asked=model, is_own=is_own)
+            install_model(self._app, choice, say=lambda _text: None, quiet=True)
+        add_catalogue(
+            self._app,
+            order.source,
+            recipe=recipe,
+            name=order.name,
+            progress=progress,
+            embed=embed,
+            replaces_samples=True,
+            model=model,
+        )
+        with self._guard:
+            self._app.reopen_catalogue(order.name)
+            self._tools.clear()
+            self._gates.clear()
+        return self[order.name]
+
+    def search(self, query: str, *, limit: int = 10, **fields: Any) -> Results:
+        """Search every catalogue that has the fields of the filters, the best records of all first."""
+        asked = {"query": query, "filters": as_filters(fields) or None, "limit": limit}
+        found = self.tools_of(*self).search(LOCAL_USER, validate_fields(SearchParams, asked))
+        whole: dict[str, Record] = {}
+        for name in dict.fromkeys(one.catalogue for one in found.results):
+            view = self.open_catalogue(name).view()
+            whole |= list_whole(view, [one for one in found.results if one.catalogue == name])
+        records = [whole[one.id] for one in found.results if one.id in whole]
+        rows = [[getattr(record, name) for name in FOUND] for record in records]
+        return Results(
+            columns=text_columns(*FOUND),
+            rows=rows,
+            records=records,
+            total=found.total,
+            evidence=found.evidence,
+            notes=found.notes,
+        )
+
+    def call(self, tool: str, *, names: Sequence[str] = (), **arguments: Any) -> dict[str, Any]:
+        """Call any tool of the server over all catalogues, or over those of `names`, and return its answer."""
+        with self._guard:
+            gate = self._gates.get(tuple(names)) or self._app.build_gate(names)
+            self._gates[tuple(names)] = gate
+        answer = gate.call(LOCAL_USER, tool, arguments)
+        if answer.error is not None:
+            raise answer.error
+        return answer.structured or {}
+
+    def open_catalogue(self, name: str) -> OpenCatalogue:
+        """Return an installed catalogue, opened once."""
+        with self._guard:
+            return self._app.open_catalogue(name)
+
+    def tools_of(self, *names: str) -> GenericTools:
+        """Return the tools of search and browsing over these catalogues."""
+        if not names:
+            raise NotFoundError("the library is empty; add a table first")
+        with self._guard:
+            if names not in self._tools:
+                self._tools[names] = GenericTools([self.open_catalogue(name) for name in names])
+            return self._tools[names]
+
+    def _order(self, table: Any, name: str | None, package: str | None, spec: Any, options: ReadOptions) -> Order:
+        if isinstance(table, str | os.PathLike):
+            spec_file = Path(spec) if spec is not None else None
+            return read_order(
+                self._app, [os.fspath(table)], spec_name=package, spec_file=spec_file, name=name, options=options
+            )
+        if name is None:
+            raise InputError("'name' is missing: the name of the catalogue that is made of these rows")
+        require_name(name)
+        return Order(location=name, source=GivenRows(name, rows_of(table)), name=name, recipe=None)
+
+    def _recipe(self, order: Order, choices: Choices) -> Recipe:
+        known = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
+        return known or own_recipe(propose(order.source, name=order.name, choices=choices).loaded)
