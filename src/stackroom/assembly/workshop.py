@@ -131,7 +131,7 @@ class CatalogueEmbedder:
     @property
     def model(self) -> ModelId:
         """The model of the vectors, if there is an embedder of it."""
-        return self._inner(self._shelf.reader()).model
+        return self._inner(self._shelf.find_reader() or self._shelf.reader()).model
 
     def check(self) -> str | None:
         """Return why the embedder cannot be used now, or None when it can."""
@@ -146,7 +146,7 @@ class CatalogueEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query, centred by the mean of the index."""
-        reader = self._shelf.reader()
+        reader = self._shelf.find_reader() or self._shelf.reader()
         vector = self._inner(reader).embed_query(text)
         return vector if reader.mean is None else centre(vector, reader.mean)
 

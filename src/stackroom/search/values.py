@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
@@ -49,6 +49,7 @@ MOST_ANSWERS = 8
 """The most values of a field of yes and no, in all their spellings."""
 MOST_KEPT = 32
 """How much is kept of a snapshot, such as the values of so many fields, over all callers."""
+_words_of = lru_cache(maxsize=16)(words_of)  # several fields are looked for in the same query
 
 
 class ValueMatch(NamedTuple):
@@ -125,9 +126,8 @@ class FieldValues:
 
     def named_in(self, text: str) -> list[ValueMatch]:
         """Return the values that a sentence names and records have, in its order; of overlapping names the longest."""
-        cleaned = clean(text)
-        words = words_of(cleaned)
-        found: dict[int, ValueMatch] = {}
+        cleaned, found = clean(text), dict[int, ValueMatch]()
+        words = _words_of(cleaned)
         free, keys = [True] * len(words), [word.key for word in words]
         for size in range(min(self._longest_name, len(words)), 0, -1):
             for start in range(len(words) - size + 1):

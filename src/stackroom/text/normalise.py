@@ -37,8 +37,7 @@ def fold(text: str) -> str:
     lowered = unicodedata.normalize("NFKC", _UNWANTED.sub(" ", text)).casefold()
     if lowered.isascii():
         return lowered
-    bare = _COMBINING.sub("", unicodedata.normalize("NFD", lowered))
-    return unicodedata.normalize("NFC", bare)
+    return unicodedata.normalize("NFC", _COMBINING.sub("", unicodedata.normalize("NFD", lowered)))
 
 
 def fold_name(text: str) -> str:
@@ -54,9 +53,7 @@ def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
 
 
 def _likeness(wanted: str, text: str) -> float:
-    if wanted and wanted in text:
-        return 1.0
-    return fuzz.ratio(wanted, text) / 100
+    return 1.0 if wanted and wanted in text else fuzz.ratio(wanted, text) / 100
 
 
 NEAR = 65.0

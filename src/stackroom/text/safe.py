@@ -168,7 +168,9 @@ def shorten(text: str, chars: int) -> str:
     """Return a text cut at a blank before so many characters, with a mark where something was left out."""
     if len(text) <= chars:
         return text
-    whole_words = _LAST_WORD.sub("", text[: chars + 1])
+    start = max(0, chars - 50)  # where most last words begin: the rest need not be looked through
+    end = _LAST_WORD.sub("", text[start : chars + 1])
+    whole_words = text[:start] + end if 0 < len(end) <= chars - start else _LAST_WORD.sub("", text[: chars + 1])
     return f"{whole_words[:chars] or text[:chars]} …"
 
 

@@ -214,10 +214,17 @@ class Forms:
         """The price of the text."""
         return len(self.text.encode()) / BYTES_A_TOKEN
 
+    def fits(self, tokens: float) -> bool:
+        """Tell whether the structured form costs no more than this, however it is written as JSON; False if unsure."""
+        text = self.encoded.decode()
+        plain, blanks = len(text.encode("ascii", "ignore")), text.count(",") + text.count(":")  # at most so many
+        escaped = 6 * (len(text.encode("utf-16-le")) // 2 - plain) + 5 * text.count("\x7f")
+        return plain + blanks + escaped <= BYTES_A_TOKEN * tokens
+
     @cached_property
-    def tokens(self) -> float:
-        """The price of the longer form; that of the structured one as the longest JSON that may be sent."""
-        return max(len(json.dumps(self.structured)) / BYTES_A_TOKEN, self.text_tokens)
+    def structured_tokens(self) -> float:
+        """The price of the structured form, as the longest JSON that may be sent."""
+        return len(json.dumps(self.structured)) / BYTES_A_TOKEN
 
 
 Price = Callable[[Forms], float]
@@ -238,7 +245,7 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
 
     def price(forms: Forms) -> float:
         of_text = forms.text_tokens / text_tokens
-        return of_text if of_text > 1 else max(of_text, forms.tokens / tokens)
+        return of_text if of_text > 1 or forms.fits(tokens) else max(of_text, forms.structured_tokens / tokens)
 
     both = _first_that_fits(cut, price)
     if both is whole or whole.text.startswith("{"):
@@ -294,7 +301,7 @@ def _shortened(value: Any, chars: int) -> Any:
     if not isinstance(value, list | tuple):
         return shorten_value(value, chars)
     first = value[: max(1, chars // ITEM_CHARS)]
-    return [shorten(one, chars) if isinstance(one, str) else one for one in first]
+    return [shorten(one, chars) if isinstance(one, str) and len(one) > chars else one for one in first]
 
 
 def _size(value: object) -> int:
@@ -370,7 +377,7 @@ def _likely_lengths(whole: Forms, price: float) -> Sequence[int]:
     parts = map(len, whole.text.split('"' if whole.text.startswith("{") else "\n"))
     long = [size for size in parts if size > TEXT_LENGTHS[-1]]
     wanted = ESTIMATE * whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
-    return [length for length in TEXT_LENGTHS if sum(max(size - length, 0) for size in long) >= wanted]
+    return [length for length in TEXT_LENGTHS if sum([size - length for size in long if size > length]) >= wanted]
 
 
 def _most_items(cut: _Cut, chars: int | None, price: Price) -> Forms | None:

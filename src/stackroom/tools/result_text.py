@@ -5,7 +5,7 @@ and its short values, followed by its long ones. A shape declares with `headline
 `"{title} ({type}, {year})"`; otherwise it begins with its title or name.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
 from string import Formatter
 from typing import Any, NamedTuple
@@ -51,12 +51,14 @@ def result_text(result: ToolResult, dumped: dict[str, Any] | None = None) -> str
 def _values(part: Part) -> dict[str, Any]:
     """Return the values of an object by the names that clients see: objects as parts, others as JSON has them."""
     item, dumped = part
-    attributes = _attributes(type(item))
-    return {
-        name: _with_parts(getattr(item, attributes.get(name, ""), None), value) if type(value) in NESTED else value
-        for name, value in dumped.items()
-        if name not in APART
-    }
+    return {name: _value(item, name, value) for name, value in dumped.items() if name not in APART}
+
+
+def _value(item: BaseModel, name: str, value: Any) -> Any:
+    """Return a value of an object as JSON has it, with the objects in it as parts."""
+    if type(value) is dict or (type(value) is list and value and type(value[0]) is dict):  # others have no objects
+        return _with_parts(getattr(item, _attributes(type(item)).get(name, ""), None), value)
+    return value
 
 
 @cache
@@ -89,8 +91,9 @@ def _nested(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, list):
         yield f"{name}:"
         for number, entry in enumerate(value, start=1):
-            yield from _nested(f"{number}.", entry) if hasattr(entry.item, "items") else _entry(entry, f"{number}. ")
-    elif hasattr(value.item, "items"):
+            is_page = "items" in type(entry.item).model_fields
+            yield from _nested(f"{number}.", entry) if is_page else _entry(entry, f"{number}. ")
+    elif "items" in type(value.item).model_fields:
         values = _values(value)
         about = {key: text for key, one in values.items() if not _is_nested(one) and (text := _plain(one))}
         yield f"{name} ({fields_text(about)}):"
@@ -104,33 +107,37 @@ def _nested(name: str, value: Any) -> Iterator[str]:
 
 def _entry(entry: Part, mark: str) -> list[str]:
     """Return the lines of an entry: its headline, id and short values, then each long one."""
-    values = _values(entry)
-    head = _headline(entry.item, values)
+    item, dumped = entry
+    head, told = _headline(item, dumped)
     short, long = [], []
-    for name, value in values.items():
-        if type(value) is str and "\n" in value and "\n" in value.strip():
+    for name, value in dumped.items():
+        if name in APART or name in told:
+            continue
+        is_text = type(value) is str
+        if is_text and "\n" in value and "\n" in value.strip():
             long.append(f"   {name}:\n{value}")  # a passage of several lines, which are kept
-        elif len(text := _plain(value)) >= LONG_CHARS:
+        elif len(text := value_text(value) if is_text else _plain(_value(item, name, value))) >= LONG_CHARS:
             long.append(f"   {name}: {text}")
         elif text:
             short.append(f"{name}: {text}")
-    told = "; ".join(short)
-    first = f"{mark}{head} {told}" if head and told else f"{mark}{head or told}"
-    why = why_lines(entry.item.why) if isinstance(entry.item, Explained) else ()
-    return [first, *long, *(f"   {line}" for line in why)]
+    rest = "; ".join(short)
+    first = f"{mark}{head} {rest}" if head and rest else f"{mark}{head or rest}"
+    why = why_lines(item.why) if isinstance(item, Explained) else ()
+    return [first, *long, *[f"   {line}" for line in why]]
 
 
-def _headline(entry: BaseModel, values: dict[str, Any]) -> str:
-    """Return the beginning of an entry, and take the values that it has from the others."""
-    template: str | None = getattr(entry, "headline", None)
+def _headline(entry: BaseModel, dumped: dict[str, Any]) -> tuple[str, Collection[str]]:
+    """Return the beginning of an entry, and the names of the values that it tells."""
+    template: str | None = getattr(type(entry), "headline", None)
     if template is None:
-        template = next((f"{{{name}}}" for name in NAMES if name in values), "")
-    texts = {name: _plain(values.pop(name, None)) or "unknown" for name in _names_in(template)}
+        template = next((f"{{{name}}}" for name in NAMES if name in dumped), "")
+    names = _names_in(template)
+    texts = {name: _plain(_value(entry, name, dumped.get(name))) or "unknown" for name in names}
     head = template.format_map(texts)
-    if values.get("id") in (None, ""):
-        return head
+    if dumped.get("id") in (None, ""):
+        return head, names
     catalogue = getattr(entry, "catalogue", None)
-    return f"{head} [{f'{catalogue}/' if catalogue else ''}{values.pop('id')}]".strip()
+    return f"{head} [{f'{catalogue}/' if catalogue else ''}{dumped['id']}]".strip(), (*names, "id")
 
 
 @cache
@@ -144,7 +151,7 @@ def _plain(value: Any) -> str:
     if value is None or value is False or (shape in NESTED and not value):
         return ""
     if shape in AS_JSON:
-        return json_text(value)
+        return str(value) if shape is int else json_text(value)
     if shape is tuple:
         return _pairs(*value)
     if shape is Part:
@@ -154,16 +161,16 @@ def _plain(value: Any) -> str:
 
 def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
     """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
-    pairs = [tuple(vars(item).values()) for item in items]
+    pairs = [item.__dict__.values() for item in items]
     kinds = {type(second) for _, second in pairs}
     if all(issubclass(kind, int | float) for kind in kinds):
-        return ", ".join(f"{first} ({second})" for first, second in pairs)
+        return ", ".join([f"{first} ({second})" for first, second in pairs])
     if not all(issubclass(kind, str) for kind in kinds):
         return "; ".join(map(_with_second, items, dumped))
     seconds: dict[str, list[str]] = {}
     for first, second in pairs:
         seconds.setdefault(first, []).append(second)
-    return "; ".join(f"{first or 'others'}: {', '.join(some)}" for first, some in seconds.items())
+    return "; ".join([f"{first or 'others'}: {', '.join(some)}" for first, some in seconds.items()])
 
 
 def _with_second(item: BaseModel, dumped: dict[str, Any]) -> str:

@@ -364,7 +364,8 @@ def first_names(names: Sequence[str], query: str) -> list[str]:
     """Return a few alternative names: the one that was asked for, an English and a native one, and others."""
     wanted = _folded(query)
     long_enough = [name for name in names if 0 < len(wanted) <= 2 * len(name)]  # folding hardly makes a name longer
-    asked_for = [name for name in long_enough if wanted in fold_name(name)]
+    may_have = max(wanted.split(), key=len, default="") in fold_name("\n".join(long_enough))
+    asked_for = [name for name in long_enough if wanted in fold_name(name)] if may_have else []
     english = (name for name in names if name.isascii() and ENGLISH.search(name))
     native = (name for script in (KANA, KANJI) for name in names if script.search(name))
     chosen = [min(asked_for, key=len, default=None), next(english, None), next(native, None)]

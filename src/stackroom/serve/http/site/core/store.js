@@ -81,8 +81,7 @@ function isPlain(value) {
 }
 
 const root = new URL("../", import.meta.url);
-// Those that the document came with are there before any script runs.
-const loading = new Map([...document.querySelectorAll("link[rel=stylesheet]")].map(({href}) => [href.replace(root.href, ""), true]));
+const loading = new Map();
 
 // Load a style sheet of the site once; true when it is there, so that a view is not seen without it.
 export function useStyle(path) {

@@ -1,14 +1,13 @@
 // The catalogues as cards, and one box that searches all of them.
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
-import {CATALOGUES, overviewOf, searchAll} from "../core/catalogue.js";
+import {CATALOGUES, overviewOf} from "../core/catalogue.js";
 import {ago, inWords, number, plural} from "../core/format.js";
 import {Empty, Problem, Spinner} from "../parts/basics.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
 const SEARCH = () => import("./search.js");
 export const title = "Catalogues";
-export const calls = ({query}) => [["browse", CATALOGUES], query.get("q") && ["search", searchAll(query.get("q"))]].filter(Boolean);
 
 export default function Home({address, session}) {
   const {answer, error, retry} = useAnswer("browse", CATALOGUES);

@@ -18,10 +18,8 @@ export function closeRecord() {
   change({open: null});
 }
 
-export const recordCall = (key) => ["fetch", {id: key, include: ["tiles", "fields"], max_tokens: WHOLE}];
-
 export function fetchRecord(key, options) {
-  return callTool(...recordCall(key), options);
+  return callTool("fetch", {id: key, include: ["tiles", "fields"], max_tokens: WHOLE}, options);
 }
 
 // A box that finds a record by a few letters of its name.

@@ -11,9 +11,7 @@ import {Call} from "../../parts/code.js";
 import {confirm, Drawer} from "../../parts/layers.js";
 import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
 import {hitOf} from "../../parts/found.js";
-import {closeRecord, fetchRecord, Finder, openRecord, recordCall, recordLink} from "./open.js";
-
-export const calls = ({query}) => [recordCall(query.get("open"))];
+import {closeRecord, fetchRecord, Finder, openRecord, recordLink} from "./open.js";
 
 const FIRST = 6, SIMILAR = 8, EDIT_TOOL = "catalog.mutate";
 
