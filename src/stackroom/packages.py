@@ -175,6 +175,11 @@ class PackageRegistry:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
+    def find_origin(self, name: str) -> str:
+        """Return the distribution that brings a package, with its version; empty where it is not known."""
+        found = self._entries[name][0].dist
+        return f"{found.name} {found.version}" if found else ""
+
     def iter_packages(self) -> Iterator[CataloguePackage]:
         """Yield every package that loads; log the others and go on."""
         for name in self.names:

@@ -109,7 +109,7 @@ def test_its_endpoint_answers_and_is_in_the_openapi_document(workbench: Workbenc
         answer = httpx.get(f"{url}/v1/workshop/makers/Bruno%20Costa/items")
         assert (answer.status_code, answer.json()) == (
             200,
-            {"maker": "Bruno Costa", "items": ["Oak bench", "Reading lamp"]},
+            {"catalogue": "workshop", "maker": "Bruno Costa", "items": ["Oak bench", "Reading lamp"]},
         )
         assert httpx.get(f"{url}/v1/workshop/makers/Nobody%20Known/items").status_code == 404
         assert "/v1/workshop/makers/{maker}/items" in httpx.get(f"{url}/openapi.json").json()["paths"]

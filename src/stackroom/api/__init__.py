@@ -1,5 +1,6 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
+from stackroom.api.declare import SeenCatalogue, endpoint, endpoints_of, tool, tools_of
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -195,6 +196,7 @@ __all__ = [
     "SearchPage",
     "SearchPath",
     "Searcher",
+    "SeenCatalogue",
     "Settings",
     "SettingsSection",
     "ShelfReader",
@@ -221,6 +223,8 @@ __all__ = [
     "degraded_notes",
     "depth_for",
     "did_you_mean",
+    "endpoint",
+    "endpoints_of",
     "field_values",
     "find_file",
     "fitting_notes",
@@ -251,6 +255,8 @@ __all__ = [
     "shorten_list",
     "show_first",
     "shown_id",
+    "tool",
+    "tools_of",
     "understand",
     "usual_path",
     "why_lines",

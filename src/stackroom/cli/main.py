@@ -20,6 +20,7 @@ COMMANDS = {
     "init": ("stackroom.cli.build", "Set up a library: samples and the model, or a catalogue from a release."),
     "add": ("stackroom.cli.add", "Build a catalogue from a file, or update it."),
     "new": ("stackroom.cli.new", "Write a catalogue package to start from."),
+    "packages": ("stackroom.cli.new", "List the catalogue packages that are installed, and what each adds."),
     "spec": ("stackroom.cli.spec", "Make, check and show the specs of catalogues."),
     "publish": ("stackroom.cli.sync", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "pack": ("stackroom.cli.pack", "Build, check and publish packs: catalogues as files to ship."),

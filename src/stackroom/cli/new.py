@@ -1,4 +1,4 @@
-"""`new`: write a catalogue package to start from."""
+"""`new` and `packages`: write a catalogue package to start from, and list those that are installed."""
 
 import keyword
 from collections.abc import Iterator
@@ -7,12 +7,14 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import click
 
+from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
-from stackroom.packages import PACKAGES
+from stackroom.packages import PACKAGES, CataloguePackage
 
 TEMPLATE = files("stackroom.cli") / "new_package"
 ENDING = ".txt"
@@ -42,6 +44,33 @@ def new_command(name: str, output: Path | None) -> None:
     place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for one of the package index
     click.echo(f"install it: pip install {place}")
     click.echo(f"build it:   stackroom add {folder / module / 'sample.jsonl'} --as {name}")
+
+
+@click.command("packages")
+@json_option
+def packages_command(as_json: bool) -> None:
+    """List the catalogue packages that are installed, and what each adds: tools, endpoints, samples and sources."""
+    rows = [_describe(package, PACKAGES.find_origin(package.name)) for package in PACKAGES.iter_packages()]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        click.echo(f"{row['name']} ({row['from']}): {row['summary']}")
+        for part in ("tools", "endpoints", "samples", "sources"):
+            if row[part]:
+                click.echo(f"  {part}: {', '.join(row[part])}")
+
+
+def _describe(package: CataloguePackage, origin: str) -> dict[str, Any]:
+    return {
+        "name": package.name,
+        "from": origin,
+        "summary": package.spec.summary,
+        "tools": [tool.name for tool in package.tools(())],
+        "endpoints": [f"{one.method} {one.path}" for one in package.endpoints()],
+        "samples": [sample.name for sample in package.samples],
+        "sources": [f"{prefix}:QUERY" for prefix in package.providers],
+    }
 
 
 def _require_free(name: str, module: str) -> None:

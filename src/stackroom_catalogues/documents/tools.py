@@ -176,7 +176,7 @@ class DocumentTools:
 
     def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
         self._collections = {catalogue.name: catalogue for catalogue in catalogues}
-        self._pool = new_pool("collection", min(SEARCHES_AT_ONCE, len(catalogues)))
+        self._pool = new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
 
     def ping(self, _principal: Principal, _params: PingParams) -> PingResult:
         """Answer."""

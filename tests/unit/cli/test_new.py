@@ -1,5 +1,6 @@
 """`stackroom new` and the commands and choices that packages bring in."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,12 @@ def test_the_former_name_of_a_choice_of_tools_is_accepted(
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     assert "the library is empty" in run(["serve", "--tools", "own"]).err
     assert "'seeds' is not one of 'auto', 'own', 'generic', 'all'" in run(["serve", "--tools", "seeds"]).err
+
+
+def test_the_packages_that_are_installed_are_listed_with_what_they_add(run: Run) -> None:
+    listed = run(["packages"]).out
+    assert "music (stackroom " in listed
+    assert "tools: search_anime, recommend_similar, get_anime_details, browse_taxonomy" in listed
+    rows = {row["name"]: row for row in json.loads(run(["packages", "--json"]).out)}
+    assert rows["papers"]["sources"] == ["arxiv:QUERY", "s2:QUERY"]
+    assert "GET /v1/player" in rows["music"]["endpoints"]
