@@ -103,7 +103,7 @@ def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
     found = call(admin, "catalog.search", query=TRACK)["tracks"]["items"]
     (track,) = (one for one in found if one["name"] == TRACK)
     assert (track["album"], track["artists"], track["playable"]) == (ALBUM, [ARTIST], True)
-    assert admin.get(f"/v1/tracks/{track['id']}/audio").content == provider.files["/2.wav"]
+    assert admin.get(f"/v1/media/music/audio/{track['id']}").content == provider.files["/2.wav"]
     changes = admin.get("/v1/resources/read", params={"uri": "changelog://recent"}).json()["changes"]
     (made,) = (one for one in changes if one.get("id") == track["id"])
     assert made["principal"] == "admin"

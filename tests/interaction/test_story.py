@@ -134,7 +134,7 @@ def test_a_listener_sees_two_tools_and_searches_and_plays_and_keeps_what_they_li
     track = next(one for one in ada.found("Pachelbel's Canon", "tracks") if one.get("playable"))
     whole = ada.call("catalog.get", query_type="track", id=track["id"])["item"]
     assert whole["name"] == track["name"]
-    address = f"/v1/tracks/{track['id']}/audio"
+    address = f"/v1/media/music/audio/{track['id']}"
     sound = ada.rest.get(address)
     part = ada.rest.get(address, headers={"Range": "bytes=100-299", "If-Range": sound.headers["etag"]})
     assert (part.status_code, part.headers["content-type"]) == (206, "audio/wav")

@@ -16,6 +16,7 @@ from stackroom.errors import (
     RateLimitedError,
     StorageError,
     TooLargeError,
+    UnauthenticatedError,
     UnavailableError,
     UnknownResourceError,
     did_you_mean,
@@ -47,16 +48,19 @@ from stackroom.tools.budget import OffsetParams, PagedParams, PricedParams, Pric
 from stackroom.tools.catalogue import UNREADABLE, ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from stackroom.tools.endpoint import (
     BodyParams,
+    ClientProtocol,
     Endpoint,
     EndpointRequest,
     EndpointResult,
+    GivenLogin,
     PageParams,
     QueryParams,
+    TextReply,
     WholeNumber,
 )
 from stackroom.tools.filters import parse_exclusions, require_excludable
 from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
-from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
+from stackroom.tools.media import MIME_TYPES, CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
 from stackroom.tools.merge import (
     NEAREST_SHOWN,
     CatalogueScopes,
@@ -101,6 +105,7 @@ __all__ = [
     "EVIDENCE_AT",
     "KIND_FIELD",
     "LOCAL_USER",
+    "MIME_TYPES",
     "NEAREST_SHOWN",
     "UNREADABLE",
     "WHOLE",
@@ -118,6 +123,7 @@ __all__ = [
     "CatalogueSpec",
     "CatalogueView",
     "Catalogues",
+    "ClientProtocol",
     "Condition",
     "ConflictError",
     "Cost",
@@ -137,6 +143,7 @@ __all__ = [
     "FoundResult",
     "FromCatalogue",
     "Gate",
+    "GivenLogin",
     "Hit",
     "InputError",
     "InvalidUrlError",
@@ -205,11 +212,13 @@ __all__ = [
     "StorageError",
     "Tag",
     "TextQuery",
+    "TextReply",
     "Texts",
     "TooLargeError",
     "ToolParams",
     "ToolResult",
     "ToolSpec",
+    "UnauthenticatedError",
     "UnavailableError",
     "UnknownResourceError",
     "Vector",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from stackroom.errors import ExpectedError
 from stackroom.model.principal import Action, Cost, Identity, Principal
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import CallerMedia, MediaFile
@@ -89,6 +90,38 @@ class Download:
     pieces: Iterator[bytes]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextReply:
+    """An answer in a form of its own, such as XML."""
+
+    text: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenLogin:
+    """A credential among a request's parameters: a token, or a user's name with a password or a token."""
+
+    secret: str
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientProtocol:
+    """The rules of an API that clients know from other servers.
+
+    Its endpoints take parameters and credentials in the query string or in a form, by GET and by POST, and answer
+    errors in its form. Cookies and headers are no credential there, since a GET may change something.
+    """
+
+    suffix: str
+    """An ending that every path may have too."""
+    find_login: Callable[[Mapping[str, str]], GivenLogin]
+    """Returns the credential among the parameters; raises an ExpectedError where it is missing or not supported."""
+    reply_error: Callable[[ExpectedError, Mapping[str, str]], TextReply]
+    """Returns the answer to a request with these parameters that failed."""
+
+
 @dataclass(frozen=True)
 class EndpointSpec:
     """An endpoint's interface to clients, and the function that answers."""
@@ -111,8 +144,8 @@ class EndpointSpec:
     """Whether the body is given as it is, bytes of any kind, and not as JSON."""
     max_body_bytes: int | None = None
     """A smaller limit than the server's."""
-    result: type[BaseModel] | type[MediaFile] | type[Download] | None = None
-    """The JSON answer, or a file, sent whole or by ranges, or a download; None: no JSON, usually nothing (204)."""
+    result: type[BaseModel] | type[MediaFile] | type[Download] | type[TextReply] | None = None
+    """The JSON answer, or a file, sent whole or by ranges, a download or text; None: usually nothing (204)."""
     status: int = 200
     media_type: str = "application/json"
     result_refusals: tuple[int, ...] = ()
@@ -150,12 +183,14 @@ class Endpoint(EndpointSpec):
     """Whether the audit notes what was sent, secrets redacted."""
     is_secret: bool = field(default=False, kw_only=True)
     """Whether the answer has a secret, and must not be kept."""
+    protocol: ClientProtocol | None = field(default=None, kw_only=True)
+    """The rules of another API that it follows; its method is GET."""
     is_audited: bool = field(default=True, kw_only=True)
     """Whether requests are audited: not those that follow one that was, to ask how far it is or to send its parts."""
 
     def __post_init__(self) -> None:
         """Refuse a declaration that no request could be answered by."""
-        if self.is_public:
+        if self.is_public and self.protocol is None:
             raise ValueError(f"{self.method} {self.path}: an endpoint that runs through the gate cannot be public")
         if not self.method.isupper():
             raise ValueError(f"{self.method} {self.path}: write the method in capitals, as GET")

@@ -110,12 +110,12 @@ class MusicLibrary:
         around = self.fetch(list(self.reader.find(ids, scope=self.scope()).values()))
         return {kind: [one for one in around if one.kind == kind] for kind in (ARTIST, ALBUM)}
 
-    def recent_keys(self, kind: str) -> list[Key]:
+    def recent_keys(self, kind: str, *conditions: Condition) -> list[Key]:
         """Return the keys of a kind, newest first.
 
         Where a record does not say when it was added, it was no earlier than those that came before it.
         """
-        keys = np.array(self.keys(kind), dtype=np.int64)
+        keys = np.array(self.keys(kind, *conditions), dtype=np.int64)
         days = self.reader.numbers("added", keys.tolist())
         latest = np.fmax.accumulate(np.where(np.isnan(days), -np.inf, days)) if len(days) else days
         order = np.lexsort((-keys, -np.where(np.isnan(days), latest, days)))

@@ -217,13 +217,16 @@ class Accounts:
             self._put_secrets(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
         return secret
 
-    def check_login(self, name: str, password: str) -> User | None:
-        """Return the user if the password is right, else None; the time does not tell which of the two was wrong."""
+    def check_login(self, name: str, password: str, *, takes_one_time: bool = True) -> User | None:
+        """Return the user if the password is right, else None; the time does not tell which of the two was wrong.
+
+        Without `takes_one_time` a one-time secret is refused, and stays as it is.
+        """
         folded = fold_name(name)
         row = self._find_row(folded)
         is_right = verify_password(None if row is None else row.password_hash, password)
         one_time_hash = "" if row is None else row.one_time_hash or ""
-        is_one_time = hmac.compare_digest(one_time_hash, hash_secret(password))
+        is_one_time = hmac.compare_digest(one_time_hash, hash_secret(password)) and takes_one_time
         if row is None or row.disabled or not (is_right or is_one_time):
             return None
         if not is_right and not self._use_up(row.id, one_time_hash):

@@ -130,13 +130,18 @@ class AccountEndpoints:
 
     async def log_in(self, request: ServerRequest) -> Response:
         """Begin a session; its token is also set as a cookie."""
-        wanted: LoginParams = request.body
+        return self._session_reply(request, await self.begin_session(request, request.body))
+
+    async def begin_session(
+        self, request: ServerRequest, wanted: LoginParams, *, takes_one_time: bool = True
+    ) -> NewSession:
+        """Check a name and a password, and begin a session; attempts are limited and audited."""
         refusal = self._find_refusal(wanted.name, request)
         cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
         context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
-        session = await self._perform(context, lambda: self._enter(wanted, refusal))
+        session = await self._perform(context, lambda: self._enter(wanted, refusal, takes_one_time=takes_one_time))
         self._control.login_limiter.note_success(session.user.name, _address_of(request))
-        return self._session_reply(request, session)
+        return session
 
     async def log_out(self, request: ServerRequest) -> Response:
         """End the session."""
@@ -176,10 +181,11 @@ class AccountEndpoints:
             return error
         return None
 
-    def _enter(self, wanted: LoginParams, refusal: ExpectedError | None) -> NewSession:
+    def _enter(self, wanted: LoginParams, refusal: ExpectedError | None, *, takes_one_time: bool) -> NewSession:
         if refusal:
             raise refusal
-        user = self._control.accounts.check_login(wanted.name, wanted.password)
+        accounts = self._control.accounts
+        user = accounts.check_login(wanted.name, wanted.password, takes_one_time=takes_one_time)
         if user is None:
             raise UnauthenticatedError(WRONG_PAIR)
         issued = self._control.credentials.issue_session(user, must_choose_password=not user.has_password)

@@ -67,7 +67,7 @@ async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
     elif spec.body:
         body = validate_fields(spec.body, await read_object(request))
     if spec.query:
-        query = _validate_query(spec.query, _read_query(request, spec.query.model_fields))
+        query = validate_query(spec.query, _read_query(request, spec.query.model_fields))
     return ServerRequest(http=request, query=query, body=body)
 
 
@@ -116,7 +116,8 @@ def base_url(settings: Settings, scope: Scope) -> str:
     return settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
 
 
-def _validate_query(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+def validate_query(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    """Return the parameters of a query string as a model has them; refuse values that are not as declared."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

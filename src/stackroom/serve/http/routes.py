@@ -25,10 +25,11 @@ from stackroom.serve.http.guard import Authenticated, WithBody
 from stackroom.serve.http.health import health_endpoints
 from stackroom.serve.http.openapi import openapi_endpoint
 from stackroom.serve.http.page import page_endpoints
+from stackroom.serve.http.protocols import ProtocolLogins, build_protocol_app, text_reply
 from stackroom.serve.http.replies import CONTENT_HEADERS, NO_STORE, PRIVATE, model_reply, with_error_replies
 from stackroom.serve.http.rest import rest_endpoints
 from stackroom.serve.http.service import Service
-from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec
+from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
 from stackroom.tools.operation import OperationCall, operation_endpoints
 
@@ -41,12 +42,23 @@ COMPRESSION = 5
 def build_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of all endpoints, one for each path."""
     methods: dict[str, dict[str, ASGIApp]] = {}
+    logins = ProtocolLogins(service)
     for endpoint in list_endpoints(service):
-        on_path = methods.setdefault(endpoint.path, {})
-        if endpoint.method in on_path:
-            raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}")
-        on_path[endpoint.method] = _build_app(service, endpoint)
+        app = _build_app(service, endpoint, logins)
+        for method, path in _addresses_of(endpoint):
+            on_path = methods.setdefault(path, {})
+            if method in on_path:
+                raise ValueError(f"two endpoints answer {method} {path}")
+            on_path[method] = app
     return [Route(path, _ByMethod(apps), methods=list(apps)) for path, apps in methods.items()]
+
+
+def _addresses_of(endpoint: EndpointSpec) -> list[tuple[str, str]]:
+    """Return the methods and paths of an endpoint."""
+    protocol = endpoint.protocol if isinstance(endpoint, Endpoint) else None
+    if protocol is None:
+        return [(endpoint.method, endpoint.path)]
+    return [(method, f"{endpoint.path}{ending}") for method in ("GET", "POST") for ending in ("", protocol.suffix)]
 
 
 def list_endpoints(service: Service) -> list[EndpointSpec]:
@@ -126,6 +138,8 @@ class GateEndpoint:
             saved = f"attachment; filename*=utf-8''{quote(result.name)}"
             headers = {**CONTENT_HEADERS, "Content-Disposition": saved}
             return StreamingResponse(result.pieces, media_type=result.media_type, headers=headers)
+        if isinstance(result, TextReply):
+            return text_reply(result)
         if endpoint.result is None:
             return Response(status_code=endpoint.status)
         return model_reply(result, status=endpoint.status, headers=NO_STORE if endpoint.is_secret else PRIVATE)
@@ -180,11 +194,13 @@ class _ByMethod:
         await self._apps[method](scope, receive, send)
 
 
-def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
+def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins) -> ASGIApp:
     if endpoint.needs_accounts and service.control is None:
         return request_response(with_error_replies(_refuse_without_accounts))
     invalid = service.invalid
     run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
+    if isinstance(endpoint, Endpoint) and endpoint.protocol:
+        return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
 
     async def handle(request: Request) -> Response:
         try:

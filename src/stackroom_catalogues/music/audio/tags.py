@@ -87,6 +87,12 @@ def find_picture(path: Path) -> CoverPicture | None:
     return _picture_of(_read(path))
 
 
+def read_lyrics(path: Path) -> str:
+    """Return the lyrics in a file's tags, with the times of lines where it has them; empty without any."""
+    texts = _read(path).as_dict().get("lyrics") or []
+    return str(max(texts, key=lambda text: ("[0" in text, len(text)), default="")) if isinstance(texts, list) else ""
+
+
 def picture_type(content: bytes) -> str | None:
     """Return the file ending of a picture by its first bytes; None for an unknown format."""
     return next((ending for magic, at, ending in SIGNATURES if content[at : at + len(magic)] == magic), None)

@@ -1,4 +1,4 @@
-"""HTTP endpoints of music: tracks and covers as files, lists for a player, and likes, playlists and plays."""
+"""HTTP endpoints of music: lists and lyrics for a player, and likes, playlists and plays."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,8 +16,6 @@ from stackroom.api import (
     EndpointRequest,
     EndpointResult,
     InputError,
-    MediaFile,
-    MediaKind,
     NotFoundError,
     PageParams,
     WholeNumber,
@@ -33,7 +31,10 @@ from stackroom_catalogues.music.player.listening import (
     music_catalogues,
     open_libraries,
 )
+from stackroom_catalogues.music.player.lyrics import LyricsResult, show_lyrics
 
+subsonic_endpoints = deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
+"""The endpoints for other players, which are made of those of this module."""
 open_player = deferred("stackroom_catalogues.music.player.store:open_player")
 """Opens the store when something is first asked of it, since it loads the database's library."""
 
@@ -122,7 +123,8 @@ class PlaylistsResult(EndpointResult):
 AnyRequest = EndpointRequest[Any, Any]
 
 
-def _store(request: AnyRequest) -> Any:
+def open_store(request: AnyRequest) -> Any:
+    """Return the likes, playlists and plays of all callers."""
     return open_player(music_catalogues(request.catalogues)[0].open_storage())
 
 
@@ -140,13 +142,13 @@ def _get_record(request: AnyRequest, record_id: str, kinds: Sequence[str], *, fi
 
 def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
     """List artists, albums and tracks, as a player shows them."""
-    return ListenAnswer(request, lambda: _store(request)).answer()
+    return ListenAnswer(request, lambda: open_store(request)).answer()
 
 
 def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
     """List what the caller likes, the newest first."""
     offset, limit = request.query.offset, request.query.limit
-    likes, total = _store(request).list_likes(request.principal.name, offset=offset, limit=limit)
+    likes, total = open_store(request).list_likes(request.principal.name, offset=offset, limit=limit)
     return LikesResult(
         likes=likes,
         total=total,
@@ -158,37 +160,39 @@ def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
 def like(request: EndpointRequest[None, None]) -> None:
     """Like an artist, an album or a track."""
     placed = _get_record(request, request.path["id"], KINDS, field="id")
-    _store(request).like(request.principal.name, placed.record.id, placed.record.kind)
+    open_store(request).like(request.principal.name, placed.record.id, placed.record.kind)
 
 
 def unlike(request: EndpointRequest[None, None]) -> None:
     """Withdraw a like."""
-    _store(request).unlike(request.principal.name, request.path["id"])
+    open_store(request).unlike(request.principal.name, request.path["id"])
 
 
 def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
     """List the caller's playlists, by name."""
     offset, limit = request.query.offset, request.query.limit
-    shown, total = _store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
+    shown, total = open_store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
     results = _playlist_results(request.media, shown)
     return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
 
 
 def get_playlist(request: EndpointRequest[None, None]) -> PlaylistResult:
     """Return a playlist of the caller's."""
-    return _shown_playlist(request, _store(request).get_playlist(request.principal.name, request.path["id"]))
+    return _shown_playlist(request, open_store(request).get_playlist(request.principal.name, request.path["id"]))
 
 
 def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Create a playlist."""
     tracks = request.body.tracks or []
     _require_tracks(request, tracks)
-    return _shown_playlist(request, _store(request).create_playlist(request.principal.name, request.body.name, tracks))
+    return _shown_playlist(
+        request, open_store(request).create_playlist(request.principal.name, request.body.name, tracks)
+    )
 
 
 def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Rename a playlist, and replace its tracks where they are given."""
-    store, user, subject = _store(request), request.principal.name, request.path["id"]
+    store, user, subject = open_store(request), request.principal.name, request.path["id"]
     known = store.get_playlist(user, subject).tracks
     _require_tracks(request, [track for track in request.body.tracks or () if track not in known])
     return _shown_playlist(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))
@@ -204,7 +208,7 @@ def _require_tracks(request: AnyRequest, ids: Sequence[str]) -> None:
 
 def delete_playlist(request: EndpointRequest[None, None]) -> None:
     """Delete a playlist."""
-    _store(request).delete_playlist(request.principal.name, request.path["id"])
+    open_store(request).delete_playlist(request.principal.name, request.path["id"])
 
 
 def note_play(request: EndpointRequest[None, PlayParams]) -> None:
@@ -216,37 +220,25 @@ def note_play(request: EndpointRequest[None, PlayParams]) -> None:
         raise InputError(
             f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most its length"
         )
-    _store(request).add_play(user, placed.record.id, round(seconds))
+    open_store(request).add_play(user, placed.record.id, round(seconds))
     catalogue = placed.library.view.name
     placed.library.catalogue.open_storage().record_play(user, placed.record.id, seconds, catalogue=catalogue)
 
 
-def play_track(request: EndpointRequest[None, None]) -> MediaFile:
-    """Return the audio of a track, whole or a range of bytes."""
-    return request.media.get_file(request.path["id"], MediaKind.AUDIO)
-
-
-def show_cover(request: EndpointRequest[None, None]) -> MediaFile:
-    """Return the cover of an album, or of a track's album."""
-    return request.media.get_file(request.path["id"], MediaKind.COVER)
-
-
 def list_endpoints() -> list[Endpoint]:
-    """Return all endpoints: files, lists, and what belongs to a user."""
-    file = partial(Endpoint, tag="player", action=None, target="id", result=MediaFile, is_limited=False)
+    """Return all endpoints: lists, what belongs to a user, and those for other players."""
     track, record = ({"id": f"the {kind}'s id"} for kind in ("track", "record"))
     read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG)
     write = partial(read, cost=Cost.WRITE)
     one_like = partial(write, path_parameters=record, target="id", status=204)
     playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
-    audio, cover = "/v1/tracks/{id:path}/audio", "/v1/records/{id:path}/cover"
     created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult}
     changed: Mapping[str, Any] = {"result": PlaylistResult}
     played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY}
     return [
-        file("GET", audio, play_track, path_parameters=track, operation="media/audio", media_type="audio/*"),
-        file("GET", cover, show_cover, path_parameters=record, operation="media/cover", media_type="image/*"),
+        *subsonic_endpoints(),
         read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult),
+        read("GET", "/v1/lyrics/{id:path}", show_lyrics, path_parameters=track, target="id", result=LyricsResult),
         read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult),
         one_like("PUT", "/v1/likes/{id:path}", like),
         one_like("DELETE", "/v1/likes/{id:path}", unlike),

@@ -1,21 +1,27 @@
 """Lists for a player, with the addresses of pictures: everything by name or by a search, and what the caller keeps."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice, zip_longest
+from pathlib import PurePath
+from random import Random
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field, StringConstraints
 
 from stackroom.api import (
+    AnyOf,
+    Condition,
     EndpointRequest,
     EndpointResult,
     ForbiddenError,
     InputError,
+    Key,
     NotFoundError,
     OpenCatalogue,
     PageParams,
+    Range,
     Record,
     RecordId,
     WholeNumber,
@@ -37,14 +43,21 @@ List = Literal[
     "track",
     "likes",
     "plays",
+    "heard",
     "playlist",
     "similar",
+    "radio",
+    "genres",
 ]
+Sort = Literal["", "name", "artist", "year", "-year", "new", "random"]
 KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
 GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
 MOST_LISTED = 2_000
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
+RADIO_SEEDS = 5
+"""Tracks that a radio begins with: of a record, or of what the caller likes and plays."""
+RANDOM = Random()
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
@@ -55,6 +68,13 @@ class ListenParams(PageParams):
     list: List = Field(description="which list")
     id: Text = Field(default="", description="the record or playlist that the list belongs to")
     q: Text = Field(default="", description="of artists, albums, tracks and search: those that answer these words")
+    genre: Text = Field(
+        default="", description="of artists, albums, tracks and radio without an id: only of this genre"
+    )
+    from_year: WholeNumber | None = Field(default=None, description="and not older than this")
+    to_year: WholeNumber | None = Field(default=None, description="and not newer than this")
+    sort: Sort = Field(default="", description="of artists, albums and tracks: the order, unless words are given")
+    counts: bool = Field(default=False, description="count the tracks of albums, and the albums of artists")
     playable: bool = Field(default=False, description="only tracks that have a file")
     catalogue: Text = Field(default="", description="only this one")
     limit: WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")
@@ -83,6 +103,9 @@ class ListedRecord(EndpointResult):
     genres: list[str]
     plays: int | None
     playable: bool = Field(description="whether it has a file that can be played")
+    suffix: str | None = Field(description="the ending of its file")
+    added: str | None = Field(description="the day on which it came")
+    count: int | None = Field(default=None, description="how many tracks or albums it has, where that is counted")
     image: str | None = Field(description="the address of its cover")
     about: str | None = None
 
@@ -95,6 +118,15 @@ class ListedPage(EndpointResult):
     has_more: bool
 
 
+class ListedGenre(EndpointResult):
+    """A genre, or another mark of a track such as its instrument."""
+
+    category: str
+    name: str
+    tracks: int
+    albums: int
+
+
 class ListenResult(EndpointResult):
     """Lists, and the record or playlist that they belong to."""
 
@@ -103,6 +135,7 @@ class ListenResult(EndpointResult):
     artists: ListedPage | None = None
     albums: ListedPage | None = None
     tracks: ListedPage | None = None
+    genres: list[ListedGenre] | None = None
     missing: list[str] = Field(default_factory=list, description="ids whose records no longer exist")
 
 
@@ -120,7 +153,7 @@ def is_playable(record: Record) -> bool:
     return bool(record.kind == TRACK and record.get("file"))
 
 
-def list_record(placed: Placed, covered: set[tuple[str, str]]) -> ListedRecord:
+def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None) -> ListedRecord:
     """Return a record as it is listed; `covered` has the catalogues and ids of albums with a cover."""
     record, name = placed.record, placed.library.view.name
     album_id = record.get("album_id")
@@ -140,6 +173,9 @@ def list_record(placed: Placed, covered: set[tuple[str, str]]) -> ListedRecord:
         genres=genre_names(record),
         plays=placed.plays,
         playable=is_playable(record),
+        suffix=PurePath(str(record.get("file"))).suffix[1:].lower() if is_playable(record) else None,
+        added=record.get("added"),
+        count=count,
         image=f"/v1/media/{quote(name, safe='')}/cover/{quote(pictured)}" if pictured else None,
     )
 
@@ -168,18 +204,31 @@ def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> di
     return found
 
 
-def _sorted_as(name: str) -> str:
+def sorted_as(name: str) -> str:
     """Return a name without case, accents and a leading article; one of signs alone comes last."""
     folded = fold_name(name).removeprefix("the ")
     return folded or f"\U0010ffff{name}"
 
 
-def _similar_artists(library: MusicLibrary, artist: Record) -> list[Record]:
-    """Return the artists most similar to one; none where there is nothing to compare them by."""
+def _similar_to(library: MusicLibrary, record: Record, limit: int) -> list[Record]:
+    """Return the records most similar to one; none where there is nothing to compare them by."""
     try:
-        return [one for one, _ in find_similar(library, artist, limit=SIMILAR_ARTISTS)]
+        return [one for one, _ in find_similar(library, record, limit=limit)]
     except InputError:
         return []
+
+
+def _by_artist(placed: Placed) -> str:
+    return sorted_as(", ".join(placed.record.get("artists") or ()))
+
+
+SORTED_BY: Mapping[str, Callable[[Placed], Any]] = {
+    "name": lambda _placed: "",
+    "artist": _by_artist,
+    "year": lambda placed: placed.record.get("year") or 9999,
+    "-year": lambda placed: -(placed.record.get("year") or 0),
+}
+"""The first key of each order; names decide after it."""
 
 
 class ListenAnswer:
@@ -195,6 +244,13 @@ class ListenAnswer:
             raise InputError(f"'catalogue': no '{wanted[:80]}'; there are: {', '.join(every)}")
         self._libraries = {wanted: every[wanted]} if wanted else every
 
+    @property
+    def _conditions(self) -> list[Condition]:
+        """What everything that is listed by name or by chance has to meet."""
+        genre, first, last = self._query.genre, self._query.from_year, self._query.to_year
+        years = [] if first is None and last is None else [Range("year", first, last)]
+        return [*([AnyOf("genres", (genre,))] if genre else []), *years]
+
     def answer(self) -> ListenResult:
         """Return the lists that were asked for."""
         wanted = self._query.list
@@ -209,6 +265,9 @@ class ListenAnswer:
             "similar": self._similar,
             "likes": self._likes,
             "plays": self._plays,
+            "heard": self._plays,
+            "radio": self._radio,
+            "genres": self._genres,
             "playlist": self._playlist,
         }
         return own[wanted]()
@@ -216,12 +275,15 @@ class ListenAnswer:
     def _listed(self, kind: str) -> ListedPage:
         if self._query.q:
             return self._page(self._found(kind))
-        if self._query.playable:
-            return self._page(self._iter_newest(kind), total=None)
-        if kind == TRACK:
-            total = sum(one.count(kind) for one in self._libraries.values())
-            return self._page(self._iter_newest(kind), total=total)
-        return self._by_name(kind)
+        sort = self._query.sort or ("new" if kind == TRACK or self._query.playable else "name")
+        total = (
+            None
+            if self._query.playable
+            else sum(one.count(kind, *self._conditions) for one in self._libraries.values())
+        )
+        if sort == "random":
+            return self._page(self._iter_random(kind), total=total)
+        return self._page(self._iter_newest(kind) if sort == "new" else self._sorted(kind, sort), total=total)
 
     def _found(self, kind: str) -> list[Placed]:
         params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
@@ -232,20 +294,67 @@ class ListenAnswer:
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
-    def _by_name(self, kind: str) -> ListedPage:
+    def _sorted(self, kind: str, sort: str) -> list[Placed]:
         every = [
-            Placed(library, record) for library in self._libraries.values() for record in library.iter_records(kind)
+            Placed(library, record)
+            for library in self._libraries.values()
+            for record in library.iter_records(kind, *self._conditions)
         ]
-        return self._page(
-            sorted(every, key=lambda placed: (_sorted_as(str(placed.record.get("name"))), placed.record.id))
-        )
+        first = SORTED_BY[sort]
+        return sorted(every, key=lambda one: (first(one), sorted_as(str(one.record.get("name"))), one.record.id))
 
     def _iter_newest(self, kind: str) -> Iterator[Placed]:
         for library in self._libraries.values():
-            keys = library.recent_keys(kind)
-            for start in range(0, len(keys), READ_AT_ONCE):
-                for record in library.fetch(keys[start : start + READ_AT_ONCE]):
-                    yield Placed(library, record)
+            yield from _iter_placed(library, library.recent_keys(kind, *self._conditions))
+
+    def _iter_random(self, kind: str) -> Iterator[Placed]:
+        pairs = [
+            (library, key) for library in self._libraries.values() for key in library.keys(kind, *self._conditions)
+        ]
+        RANDOM.shuffle(pairs)
+        return (placed for library, key in pairs for placed in _iter_placed(library, [key]))
+
+    def _radio(self) -> ListenResult:
+        """Return tracks that are like a record, or like what the caller likes and plays, and then any by chance."""
+        seeds = self._seeds() if self._query.id else self._own_seeds()
+        alike = [[Placed(seed.library, one) for one in _similar_to(seed.library, seed.record, MOST)] for seed in seeds]
+        like_all = [one for some in zip_longest(*alike) for one in some if one is not None]
+        if self._query.id:
+            return ListenResult(tracks=self._page(_each_once(like_all, seeds), total=None))
+        RANDOM.shuffle(like_all)
+        by_chance = self._iter_random(TRACK)
+        every = by_chance if self._conditions else chain.from_iterable(zip(like_all, by_chance, strict=False))
+        return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ()), total=None))
+
+    def _seeds(self) -> list[Placed]:
+        placed = self._get(None)
+        if placed.record.kind == ARTIST:
+            tracks = placed.library.top_tracks_of(placed.record)
+        else:
+            tracks = placed.library.tracks_of(placed.record)
+        return [Placed(placed.library, track) for track in tracks[:RADIO_SEEDS]]
+
+    def _own_seeds(self) -> list[Placed]:
+        store = self._open_store()
+        ids = [like.id for like in store.list_likes(self._user)[0] if like.kind == TRACK]
+        ids = list(dict.fromkeys([*ids, *store.list_plays(self._user)]))
+        found = find_placed(self._libraries, RANDOM.sample(ids, min(len(ids), RADIO_SEEDS)))
+        return [placed for placed in found.values() if placed.record.kind == TRACK]
+
+    def _genres(self) -> ListenResult:
+        """Return the genres and other marks of tracks, the most frequent first."""
+        counts: dict[tuple[str, str], list[int]] = {}
+        for library in self._libraries.values():
+            for place, kind in enumerate((TRACK, ALBUM)):
+                for facet in library.reader.facets("genres", scope=library.scope(kind)):
+                    counts.setdefault((facet.category, facet.value), [0, 0])[place] += facet.count
+        ordered = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
+        shown = ordered[self._query.offset : self._query.offset + self._query.limit]
+        listed = [
+            ListedGenre(category=category, name=name, tracks=tracks, albums=albums)
+            for (category, name), (tracks, albums) in shown
+        ]
+        return ListenResult(genres=listed)
 
     def _search(self) -> ListenResult:
         if not self._query.q:
@@ -266,7 +375,7 @@ class ListenAnswer:
             item=self._item(artist),
             albums=self._page_of(library, library.albums_of(record)),
             tracks=self._page_of(library, library.top_tracks_of(record)),
-            artists=self._page_of(library, _similar_artists(library, record)),
+            artists=self._page_of(library, _similar_to(library, record, SIMILAR_ARTISTS)),
         )
 
     def _album(self) -> ListenResult:
@@ -291,10 +400,14 @@ class ListenAnswer:
         return ListenResult(missing=missing).model_copy(update=groups)
 
     def _plays(self) -> ListenResult:
-        plays = self._open_store().list_plays(self._user)
+        """Return the tracks that the caller played, and their albums: the most played first, or the latest."""
+        plays = self._open_store().list_plays(self._user, latest_first=self._query.list == "heard")
         found = find_placed(self._libraries, list(plays))
         heard = [replace(found[track], plays=count) for track, count in plays.items() if track in found]
-        return ListenResult(tracks=self._page(heard))
+        ids = list(dict.fromkeys(str(one.record.get("album_id")) for one in heard))
+        albums = find_placed(self._libraries, ids)
+        ordered = [albums[album] for album in ids if album in albums]
+        return ListenResult(albums=self._page(ordered), tracks=self._page(heard))
 
     def _playlist(self) -> ListenResult:
         playlist = self._open_store().get_playlist(self._user, self._query.id)
@@ -340,4 +453,33 @@ class ListenAnswer:
             }
             keys = library.reader.find(sorted(albums), scope=library.scope())
             covered |= {(name, one.id) for one in library.fetch(list(keys.values())) if one.get("cover")}
-        return [list_record(one, covered) for one in placed]
+        counts = self._counts({one.record.kind for one in placed}) if self._query.counts else {}
+        return [list_record(one, covered, counts.get((one.library.view.name, one.record.id))) for one in placed]
+
+    def _counts(self, kinds: set[str]) -> dict[tuple[str, str], int]:
+        """Return how many tracks each album and how many albums each artist has, by catalogue and id."""
+        return {
+            (name, facet.value): facet.count
+            for kind, (of, field) in COUNTED.items()
+            if kind in kinds
+            for name, library in self._libraries.items()
+            for facet in library.reader.facets(field, scope=library.scope(of))
+        }
+
+
+COUNTED = {ALBUM: (TRACK, "album_id"), ARTIST: (ALBUM, "artist_ids")}
+
+
+def _iter_placed(library: MusicLibrary, keys: Sequence[Key]) -> Iterator[Placed]:
+    for start in range(0, len(keys), READ_AT_ONCE):
+        for record in library.fetch(keys[start : start + READ_AT_ONCE]):
+            yield Placed(library, record)
+
+
+def _each_once(found: Iterable[Placed], known: Sequence[Placed]) -> Iterator[Placed]:
+    """Yield each record once, without those that are known."""
+    seen = {placed.record.id for placed in known}
+    for placed in found:
+        if placed.record.id not in seen:
+            seen.add(placed.record.id)
+            yield placed

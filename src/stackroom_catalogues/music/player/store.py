@@ -113,10 +113,11 @@ class Player:
             found = _get_playlist(connection, user, playlist_id)
             connection.execute(_playlists.delete().where(_playlists.c.id == found.id))
 
-    def list_plays(self, user: str) -> dict[str, int]:
-        """Return how often a user played which tracks, the most played first."""
+    def list_plays(self, user: str, *, latest_first: bool = False) -> dict[str, int]:
+        """Return how often a user played which tracks, the most played first, or those played last."""
         mine = select(_counts).join(users, users.c.id == _counts.c.user_id).where(users.c.name == user)
-        order = (_counts.c.plays.desc(), _counts.c.played_at.desc(), _counts.c.track_id)
+        most_first = () if latest_first else (_counts.c.plays.desc(),)
+        order = (*most_first, _counts.c.played_at.desc(), _counts.c.track_id)
         with self._database.read() as connection:
             return {row.track_id: row.plays for row in connection.execute(mine.order_by(*order))}
 

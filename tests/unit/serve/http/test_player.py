@@ -31,7 +31,7 @@ SIZE = len(SOUND)
 PICTURE = b"\x89PNG picture"
 ALBUM = {"id": "album", "kind": "album", "name": "Album", "cover": "media/cover.png"}
 BARE = {"id": "bare", "kind": "album", "name": "Bare"}
-ROOT = "/v1/tracks"
+ROOT = "/v1/media/music"
 
 
 def track(name: str, file: str | None, **more: Any) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def bob(music: Any) -> dict[str, str]:
 
 def play(site: Any, headers: dict[str, str], wanted: str | None = None, name: str = "song", **more: str) -> Any:
     ranged = {"Range": wanted} if wanted is not None else {}
-    return site.client.get(f"{ROOT}/{name}/audio", headers={**headers, **ranged, **more})
+    return site.client.get(f"{ROOT}/audio/{name}", headers={**headers, **ranged, **more})
 
 
 def song_of(app: App) -> Path:
@@ -155,7 +155,7 @@ def test_a_track_is_played_whole(music: Any, ada: dict[str, str]) -> None:
     assert "private" in reply.headers["cache-control"]
     assert "sandbox" in reply.headers["content-security-policy"]
     assert play(music, ada, name="linked").content == SOUND
-    head = music.client.head(f"{ROOT}/song/audio", headers=ada)
+    head = music.client.head(f"{ROOT}/audio/song", headers=ada)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(SIZE))
 
 
@@ -240,7 +240,7 @@ def test_whoever_has_a_file_already_is_not_sent_it_again(
     whole = play(music, ada)
     etag = whole.headers["etag"]
     asked = {name: value.format(etag=etag) for name, value in conditions.items()}
-    reply = music.client.request(method, f"{ROOT}/song/audio", headers={**ada, **asked})
+    reply = music.client.request(method, f"{ROOT}/audio/song", headers={**ada, **asked})
     assert reply.status_code == status
     if status == 304:
         assert (reply.content, reply.headers["etag"]) == (b"", etag)
@@ -250,7 +250,7 @@ def test_whoever_has_a_file_already_is_not_sent_it_again(
 
 @pytest.mark.parametrize("wanted", ["bytes=0-9", f"bytes={SIZE}-"])
 def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted: str) -> None:
-    head = music.client.head(f"{ROOT}/song/audio", headers={**ada, "Range": wanted})
+    head = music.client.head(f"{ROOT}/audio/song", headers={**ada, "Range": wanted})
     assert (head.status_code, head.headers["content-length"], head.content) == (200, str(SIZE), b"")
     assert head.headers["content-type"] == "audio/wav"
 
@@ -276,7 +276,7 @@ def test_what_there_is_no_room_for_is_noted(music: Any, ada: dict[str, str]) -> 
     music.service.workers.in_flight = 10**6
     assert error_of(play(music, ada)) == (503, "overloaded")
     note = music.last_note()
-    assert (note.operation, note.target, note.outcome) == ("media/audio", "song", Outcome.OVERLOADED)
+    assert (note.operation, note.target, note.outcome) == ("media/file", "song", Outcome.OVERLOADED)
 
 
 def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
@@ -298,7 +298,7 @@ def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(music: Any, ad
 def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada: dict[str, str]) -> None:
     name = quote("cd 1/09 più", safe="")
     assert play(music, ada, name=name).content == SOUND
-    assert music.client.get(f"/v1/records/{name}/cover", headers=ada).content == PICTURE
+    assert music.client.get(f"{ROOT}/cover/{name}", headers=ada).content == PICTURE
     assert music.client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
     assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == ["cd 1/09 più"]
     assert music.client.delete(f"/v1/likes/{name}", headers=ada).status_code == 204
@@ -307,17 +307,17 @@ def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada:
 
 def test_an_empty_id_is_of_no_record(music: Any, ada: dict[str, str]) -> None:
     assert error_of(play(music, ada, name="")) == (404, "unknown_resource")
-    assert error_of(music.client.get("/v1/records//cover", headers=ada)) == (404, "unknown_resource")
+    assert error_of(music.client.get(f"{ROOT}/cover/", headers=ada)) == (404, "unknown_resource")
     assert error_of(music.client.put("/v1/likes/", headers=ada)) == (404, "not_found")
 
 
 def test_a_cover_is_of_the_album_or_of_a_track_s_album(music: Any, ada: dict[str, str]) -> None:
     for name in ("album", "song"):
-        reply = music.client.get(f"/v1/records/{name}/cover", headers=ada)
+        reply = music.client.get(f"{ROOT}/cover/{name}", headers=ada)
         assert (reply.status_code, reply.content) == (200, PICTURE)
         assert reply.headers["content-type"] == "image/png"
     for name in ("bare", "second", "silent", "no-such-record"):
-        assert music.client.get(f"/v1/records/{name}/cover", headers=ada).status_code == 404
+        assert music.client.get(f"{ROOT}/cover/{name}", headers=ada).status_code == 404
 
 
 def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
@@ -327,7 +327,7 @@ def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
     assert play(music, ada).status_code == 200
     for name in ("song", "no-such-track"):
         assert error_of(play(music, bob, name=name)) == (404, "unknown_resource")
-        assert music.client.get(f"/v1/records/{name}/cover", headers=bob).status_code == 404
+        assert music.client.get(f"{ROOT}/cover/{name}", headers=bob).status_code == 404
         assert music.client.put(f"/v1/likes/{name}", headers=bob).status_code == 403
         listed = {"name": "x", "tracks": [name]}
         assert music.client.post("/v1/playlists", json=listed, headers=bob).status_code == 403
@@ -353,8 +353,8 @@ def test_a_token_is_for_catalogues_that_its_maker_sees(music: Any) -> None:
 
 
 PATHS = [
-    ("GET", f"{ROOT}/song/audio"),
-    ("GET", "/v1/records/album/cover"),
+    ("GET", f"{ROOT}/audio/song"),
+    ("GET", f"{ROOT}/cover/album"),
     ("GET", "/v1/likes"),
     ("PUT", "/v1/likes/song"),
     ("DELETE", "/v1/likes/song"),
@@ -378,7 +378,7 @@ def test_strangers_and_who_may_not_look_at_the_catalogue_are_refused(music: Any,
     assert error_of(music.client.request(method, path, **body)) == (401, "unauthenticated")
     music.control.accounts.create_user(LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS])
     clerk = music.token("clerk")
-    expected = (404, "unknown_resource") if path.endswith(("audio", "cover")) else (403, "forbidden")
+    expected = (404, "unknown_resource") if path.startswith(ROOT) else (403, "forbidden")
     assert error_of(music.client.request(method, path, headers=clerk, **body)) == expected
 
 
@@ -535,7 +535,7 @@ def test_without_accounts_likes_playlists_and_plays_are_the_local_user_s(
     client = make_site(accounts=False, toolboxes=toolboxes_of(app)).client
     local_user = open_local(tmp_path)
     app.own_records.keep_in(OwnStorage(database=local_user))
-    assert client.get(f"{ROOT}/song/audio").status_code == 200
+    assert client.get(f"{ROOT}/audio/song").status_code == 200
     assert client.put("/v1/likes/song").status_code == 204
     assert [one["id"] for one in client.get("/v1/likes").json()["likes"]] == ["song"]
     kept = client.post("/v1/playlists", json={"name": "x", "tracks": ["song", "song"]}).json()

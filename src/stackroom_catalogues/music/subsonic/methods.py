@@ -1,0 +1,432 @@
+"""The methods of the OpenSubsonic API, each a form of what the player's lists, likes, playlists and plays give."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from stackroom.api import (
+    Action,
+    Cost,
+    Endpoint,
+    EndpointRequest,
+    ForbiddenError,
+    InputError,
+    MediaFile,
+    MediaKind,
+    QueryParams,
+    TextReply,
+    WholeNumber,
+    fold_name,
+)
+from stackroom_catalogues.music.player import endpoints as player
+from stackroom_catalogues.music.player.listening import (
+    ListedRecord,
+    ListenParams,
+    ListenResult,
+    find_placed,
+    music_catalogues,
+    open_libraries,
+)
+from stackroom_catalogues.music.player.lyrics import find_lyrics
+from stackroom_catalogues.music.shapes import Listed
+from stackroom_catalogues.music.subsonic.forms import Form, Forms, lyrics_form, playlist_form
+from stackroom_catalogues.music.subsonic.protocol import PROTOCOL, render
+
+EVERYTHING = 1_000_000
+MOST = 500
+EXTENSIONS = ("apiKeyAuthentication", "formPost", "songLyrics")
+SORTS = {"random": "random", "newest": "new", "alphabeticalByName": "name", "alphabeticalByArtist": "artist"}
+OWN_LISTS = {"frequent": "plays", "recent": "heard", "starred": "likes", "highest": "likes"}
+ALLOWED = ("streamRole", "downloadRole", "playlistRole", "scrobblingEnabled")
+REFUSED = ("adminRole", "settingsRole", "uploadRole", "coverArtRole", "commentRole", "podcastRole", "jukeboxRole")
+FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
+
+Count = WholeNumber
+
+
+class Params(QueryParams):
+    """The form of the answer, and the catalogue that is meant."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    f: Literal["xml", "json"] = Field(default="xml", description="the form of the answer")
+    music_folder_id: WholeNumber | None = Field(default=None, description="only this catalogue")
+    username: str = Field(default="", description="of getUser: the caller")
+
+
+class IdParams(Params):
+    """A record or playlist, and how many are wanted that are like it."""
+
+    id: str = Field(description="the id of a record or playlist")
+    count: Count = Field(default=50, ge=1, le=MOST)
+
+
+class ListParams(Params):
+    """A list of albums, or songs of a genre or by chance."""
+
+    type: str = ""
+    genre: str = ""
+    from_year: Count | None = None
+    to_year: Count | None = None
+    size: Count = Field(default=10, ge=1, le=MOST)
+    count: Count = Field(default=10, ge=1, le=MOST)
+    offset: Count = 0
+
+
+class SearchParams(Params):
+    """Words to search for, of which none list everything; or a song or artist by name."""
+
+    query: str = ""
+    artist: str = ""
+    title: str = ""
+    count: Count = Field(default=50, ge=1, le=MOST)
+    artist_count: Count = Field(default=20, le=MOST)
+    artist_offset: Count = 0
+    album_count: Count = Field(default=20, le=MOST)
+    album_offset: Count = 0
+    song_count: Count = Field(default=20, le=MOST)
+    song_offset: Count = 0
+
+
+class KeptParams(Params):
+    """Records to like or to count as played, and changes of a playlist."""
+
+    id: Listed = Field(default_factory=list)
+    album_id: Listed = Field(default_factory=list)
+    artist_id: Listed = Field(default_factory=list)
+    submission: bool = True
+    playlist_id: str = ""
+    name: str = ""
+    song_id: Listed = Field(default_factory=list)
+    song_id_to_add: Listed = Field(default_factory=list)
+    song_index_to_remove: Listed = Field(default_factory=list)
+
+
+def _required(name: str, value: Any) -> Any:
+    if not value:
+        raise InputError(f"'{name}' is missing: this method needs it")
+    return value
+
+
+class SubsonicCall:
+    """One call of a method; each returns the content of its answer."""
+
+    def __init__(self, request: EndpointRequest[Any, Any]) -> None:
+        self._request = request
+        self._query = request.query
+        self._user = request.principal.name
+        self._forms = Forms(self._list_likes)
+
+    def _list_likes(self) -> dict[str, Any]:
+        return {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
+
+    @property
+    def _store(self) -> Any:
+        return player.open_store(self._request)
+
+    def _ask(self, name: str, **parameters: Any) -> ListenResult:
+        """Return the lists of the player for these parameters; without a limit, everything."""
+        names, folder = [one.name for one in music_catalogues(self._request.catalogues)], self._query.music_folder_id
+        if folder is not None and not 1 <= folder <= len(names):
+            raise InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
+        chosen = {"catalogue": names[folder - 1]} if folder else {}
+        given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
+        return player.list_music(replace(self._request, query=ListenParams.model_construct(**given)))
+
+    def _item(self, found: ListenResult) -> Form:
+        assert found.item is not None, "a list of one record has it"
+        return self._forms.of(found.item)
+
+    def ping(self) -> Form:
+        """Answer, so that clients know that they are logged in."""
+        return {}
+
+    def get_license(self) -> Form:
+        """Tell that nothing has to be paid."""
+        return {"license": {"valid": True}}
+
+    def get_open_subsonic_extensions(self) -> Form:
+        """List the extensions that are supported."""
+        return {"openSubsonicExtensions": [{"name": name, "versions": [1]} for name in EXTENSIONS]}
+
+    def token_info(self) -> Form:
+        """Tell whose API key it is."""
+        return {"tokenInfo": {"username": self._user}}
+
+    def get_user(self) -> Form:
+        """Tell what the caller may do here."""
+        if self._query.username not in ("", self._user):
+            raise ForbiddenError("only your own user is told here; an administrator lists users in the page")
+        folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
+        roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole"), False)}
+        return {"user": {"username": self._user, **roles, "folder": folders}}
+
+    def get_music_folders(self) -> Form:
+        """List the catalogues of music."""
+        named = enumerate(music_catalogues(self._request.catalogues), start=1)
+        return {"musicFolders": {"musicFolder": [{"id": number, "name": one.name} for number, one in named]}}
+
+    def get_artists(self) -> Form:
+        """List all artists by letter."""
+        found = self._ask("artists").artists
+        index = self._forms.index(found.items if found else [])
+        return {"artists": {"ignoredArticles": "The", "index": index}}
+
+    def get_indexes(self) -> Form:
+        """List all artists by letter, as folders."""
+        return {"indexes": {**self.get_artists()["artists"], "lastModified": 0}}
+
+    def get_artist(self) -> Form:
+        """Return an artist with their albums."""
+        found = self._ask("artist", id=self._query.id)
+        return {"artist": {**self._item(found), "album": self._forms.all_of(found.albums)}}
+
+    def get_artist_info(self) -> Form:
+        """Return what is known of an artist, and similar ones."""
+        found = self._ask("artist", id=self._query.id)
+        about = {"biography": found.item.about} if found.item and found.item.about else {}
+        return {"artistInfo": {**about, "similarArtist": self._forms.all_of(found.artists)}}
+
+    def get_album(self) -> Form:
+        """Return an album with its songs."""
+        found = self._ask("album", id=self._query.id)
+        return {"album": {**self._item(found), "song": self._forms.all_of(found.tracks)}}
+
+    def get_song(self) -> Form:
+        """Return a song."""
+        return {"song": self._item(self._ask("track", id=self._query.id))}
+
+    def get_music_directory(self) -> Form:
+        """Return what is in an artist or an album, as in a folder."""
+        placed = find_placed(open_libraries(self._request), [self._query.id]).get(self._query.id)
+        content = self.get_album() if placed and placed.record.kind == "album" else self.get_artist()
+        ((_name, folder),) = content.items()
+        return {"directory": {**folder, "child": folder.pop("song", None) or folder.pop("album", [])}}
+
+    def get_album_list(self) -> Form:
+        """List albums, in one of the orders that clients know."""
+        query: ListParams = self._query
+        part = {"offset": query.offset, "limit": query.size}
+        if query.type in OWN_LISTS:
+            found = self._ask(OWN_LISTS[query.type], **part)
+        elif query.type == "byGenre":
+            found = self._ask("albums", genre=_required("genre", query.genre), **part)
+        elif query.type == "byYear":
+            first, last = _required("fromYear", query.from_year), _required("toYear", query.to_year)
+            span = {"from_year": min(first, last), "to_year": max(first, last)}
+            found = self._ask("albums", sort="year" if first <= last else "-year", **span, **part)
+        elif query.type in SORTS:
+            found = self._ask("albums", sort=SORTS[query.type], **part)
+        else:
+            _required("type", query.type)
+            raise InputError(f"'type': there is no list '{query.type[:40]}'")
+        return {"albumList": {"album": self._forms.all_of(found.albums)}}
+
+    def get_genres(self) -> Form:
+        """List the genres."""
+        found = self._ask("genres").genres or []
+        listed = [{"value": one.name, "songCount": one.tracks, "albumCount": one.albums} for one in found]
+        return {"genres": {"genre": listed}}
+
+    def get_songs_by_genre(self) -> Form:
+        """List the songs of a genre."""
+        genre, part = _required("genre", self._query.genre), {"offset": self._query.offset, "limit": self._query.count}
+        return {"songsByGenre": {"song": self._songs("tracks", genre=genre, sort="name", **part)}}
+
+    def get_random_songs(self) -> Form:
+        """Return songs like those that the caller likes and plays, and others by chance."""
+        query: ListParams = self._query
+        narrowed = {"genre": query.genre, "from_year": query.from_year, "to_year": query.to_year}
+        return {"randomSongs": {"song": self._songs("radio", playable=True, limit=query.size, **narrowed)}}
+
+    def get_similar_songs(self) -> Form:
+        """Return songs that are like a song, an album, or the songs of an artist."""
+        found = self._songs("radio", id=self._query.id, playable=True, limit=self._query.count)
+        return {"similarSongs": {"song": found}}
+
+    def get_top_songs(self) -> Form:
+        """Return the most played songs of an artist."""
+        artist = self._find_named("artists", _required("artist", self._query.artist))
+        top = self._songs("artist", id=artist.id, playable=True, limit=self._query.count) if artist else []
+        return {"topSongs": {"song": top}}
+
+    def _songs(self, name: str, **parameters: Any) -> list[Form]:
+        return self._forms.all_of(self._ask(name, **parameters).tracks)
+
+    def _find_named(self, group: str, name: str, artist: str = "") -> ListedRecord | None:
+        """Return the record of exactly this name, by this artist where one is given."""
+        page = getattr(self._ask(group, q=f"{name} {artist}".strip(), limit=MOST), group)
+        named = [one for one in page.items if fold_name(one.name) == fold_name(name)]
+        by = [one for one in named if fold_name(artist) in map(fold_name, [by.name for by in one.artists])]
+        return next(iter(by if artist else named), None)
+
+    def search(self) -> Form:
+        """Search artists, albums and songs; without words, everything is listed."""
+        query: SearchParams = self._query
+        words = query.query.strip().strip('"')
+        parts = {
+            "artist": ("artists", query.artist_offset, query.artist_count),
+            "album": ("albums", query.album_offset, query.album_count),
+            "song": ("tracks", query.song_offset, query.song_count),
+        }
+        found = {}
+        for name, (group, offset, limit) in parts.items():
+            if limit:
+                result = self._ask(group, q=words, sort="name", offset=offset, limit=limit)
+                found[name] = self._forms.all_of(getattr(result, group))
+        return {"searchResult": found}
+
+    def get_starred(self) -> Form:
+        """List what the caller likes."""
+        kept, of = self._ask("likes"), self._forms.all_of
+        return {"starred": {"artist": of(kept.artists), "album": of(kept.albums), "song": of(kept.tracks)}}
+
+    def star(self) -> Form:
+        """Like songs, albums and artists."""
+        return self._each_kept(player.like)
+
+    def unstar(self) -> Form:
+        """Withdraw likes."""
+        return self._each_kept(player.unlike)
+
+    def _each_kept(self, work: Callable[[Any], None]) -> Form:
+        ids = [*self._query.id, *self._query.album_id, *self._query.artist_id]
+        for record_id in _required("id", ids):
+            work(replace(self._request, path={"id": record_id}))
+        return {}
+
+    def scrobble(self) -> Form:
+        """Count songs as played; that one begins is not kept."""
+        ids = _required("id", self._query.id) if self._query.submission else []
+        placed = find_placed(open_libraries(self._request), ids)
+        for song_id in ids:
+            length_s = (placed[song_id].record.get("seconds") if song_id in placed else None) or 1.0
+            body = player.PlayParams(track_id=song_id, seconds=min(float(length_s), player.LONGEST_PLAY_S))
+            player.note_play(replace(self._request, body=body))
+        return {}
+
+    def get_playlists(self) -> Form:
+        """List the caller's playlists."""
+        playlists = self._store.list_playlists(self._user)[0]
+        return {"playlists": {"playlist": [self._playlist(one)[0] for one in playlists]}}
+
+    def get_playlist(self) -> Form:
+        """Return a playlist with its songs."""
+        form, songs = self._playlist(self._store.get_playlist(self._user, self._query.id))
+        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
+
+    def _playlist(self, playlist: Any) -> tuple[Form, Sequence[ListedRecord]]:
+        found = self._ask("playlist", id=playlist.id).tracks
+        songs = found.items if found else []
+        return playlist_form(playlist, self._user, songs), songs
+
+    def create_playlist(self) -> Form:
+        """Create a playlist, or replace the songs of one."""
+        query: KeptParams = self._query
+        if query.playlist_id:
+            kept = self._put(query.playlist_id, query.song_id)
+        else:
+            body = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
+            kept = player.create_playlist(replace(self._request, body=body))
+        form, songs = self._playlist(kept)
+        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
+
+    def update_playlist(self) -> Form:
+        """Rename a playlist, remove songs by their places, and add others at its end."""
+        query: KeptParams = self._query
+        tracks = self._store.get_playlist(self._user, _required("playlistId", query.playlist_id)).tracks
+        kept = [track for place, track in enumerate(tracks) if str(place) not in query.song_index_to_remove]
+        self._put(query.playlist_id, [*kept, *query.song_id_to_add])
+        return {}
+
+    def _put(self, playlist_id: str, tracks: Sequence[str]) -> Any:
+        name = self._query.name or self._store.get_playlist(self._user, playlist_id).name
+        body = player.PlaylistParams(name=name, tracks=list(tracks))
+        return player.put_playlist(replace(self._request, path={"id": playlist_id}, body=body))
+
+    def delete_playlist(self) -> Form:
+        """Delete a playlist."""
+        player.delete_playlist(replace(self._request, path={"id": self._query.id}))
+        return {}
+
+    def get_lyrics(self) -> Form:
+        """Return the lyrics of a song by its artist and title, as a text."""
+        title, artist = _required("title", self._query.title), self._query.artist
+        song = self._find_named("tracks", title, artist)
+        lines = find_lyrics(self._request, song.id) if song and song.playable else []
+        text = {"value": "\n".join(line.text for line in lines)} if lines else {}
+        return {"lyrics": {"artist": artist, "title": title, **text}}
+
+    def get_lyrics_by_song_id(self) -> Form:
+        """Return the lyrics of a song, line by line."""
+        song = self._ask("track", id=self._query.id).item
+        lines = find_lyrics(self._request, song.id) if song and song.playable else []
+        return {"lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}}
+
+
+def stream(request: EndpointRequest[IdParams, None]) -> MediaFile:
+    """Return the audio of a song as it is, whole or a range of bytes."""
+    return request.media.get_file(request.query.id, MediaKind.AUDIO)
+
+
+def get_cover_art(request: EndpointRequest[IdParams, None]) -> MediaFile:
+    """Return the cover of an album, or of a song's album."""
+    return request.media.get_file(request.query.id, MediaKind.COVER)
+
+
+READ: dict[type[Params], str] = {
+    Params: "ping getLicense tokenInfo getUser getMusicFolders getIndexes getArtists getGenres getStarred getStarred2 "
+    "getPlaylists",
+    IdParams: "getArtist getArtistInfo getArtistInfo2 getAlbum getSong getMusicDirectory getSimilarSongs "
+    "getSimilarSongs2 getPlaylist getLyricsBySongId",
+    ListParams: "getAlbumList getAlbumList2 getSongsByGenre getRandomSongs",
+    SearchParams: "search2 search3 getTopSongs getLyrics",
+}
+WRITE: dict[type[Params], str] = {
+    KeptParams: "star unstar scrobble createPlaylist updatePlaylist",
+    IdParams: "deletePlaylist",
+}
+FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
+
+
+def list_endpoints() -> list[Endpoint]:
+    """Return the endpoints of all methods."""
+    declare: Any = partial(Endpoint, "GET", tag="subsonic", protocol=PROTOCOL, media_type="*/*")
+    method = partial(declare, action=Action.ACCESS_CATALOG, result=TextReply, result_refusals=(429, 503))
+    file = partial(declare, action=None, query=IdParams, result=MediaFile, is_limited=False)
+    extensions = _method("getOpenSubsonicExtensions")
+    public = {"action": None, "is_public": True, "is_audited": False}
+    return [
+        method(query=Params, **extensions, **public),
+        *(
+            method(query=query, cost=cost, **_method(name))
+            for cost, methods in ((Cost.READ, READ), (Cost.WRITE, WRITE))
+            for query, names in methods.items()
+            for name in names.split()
+        ),
+        *(file(**_named(name), run=run) for name, run in FILES.items()),
+    ]
+
+
+def _named(name: str) -> dict[str, str]:
+    document_id = f"subsonic{name[0].upper()}{name[1:]}"
+    return {"path": f"/rest/{name}", "operation": f"subsonic/{name}", "operation_id": document_id}
+
+
+def _method(name: str) -> dict[str, Any]:
+    """Return the declaration of a method; one with a number answers as that without it, under a name that has it."""
+    found = FIND_METHOD.fullmatch(name)
+    assert found is not None, name
+    work = getattr(SubsonicCall, re.sub(r"([A-Z])", r"_\1", found["name"]).lower())
+
+    @wraps(work)
+    def run(request: EndpointRequest[Any, Any]) -> TextReply:
+        content = work(SubsonicCall(request))
+        return render({f"{key}{found['number']}": value for key, value in content.items()}, request.query.f)
+
+    return {**_named(name), "run": run}

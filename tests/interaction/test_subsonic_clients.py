@@ -1,0 +1,80 @@
+"""A real server as py-sonic, a client of other music servers, sees it: browse, search, listen and keep."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.settings import Settings
+
+libsonic = pytest.importorskip("libsonic", reason="py-sonic is not installed: pip install py-sonic")
+
+pytestmark = pytest.mark.row("N15")
+
+MORNING, KING = "track-grieg-peer-gynt-suite-1-01", "track-grieg-peer-gynt-suite-1-04"
+SUITE, GRIEG = "album-grieg-peer-gynt-suite-1", "artist-edvard-grieg"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("built")
+    app = App(Settings(home=home))
+    add_sample(app, "music", progress=lambda _report: None, embed=False)
+    app.close()
+    return home
+
+
+@pytest.fixture
+def server(built: Path, tmp_path: Path, start_server: Any) -> Any:
+    home = tmp_path / "home"
+    shutil.copytree(built, home)
+    server = start_server(home, "--accounts")
+    server.run("user", "add", "ada", "--one-time")
+    return server
+
+
+def connect(server: Any, password: str, **options: Any) -> Any:
+    return libsonic.Connection("http://127.0.0.1", "ada", password, port=server.port, appName="test", **options)
+
+
+def test_a_client_browses_searches_listens_and_keeps_with_a_token_as_its_password(server: Any) -> None:
+    token = server.token("ada")
+    client = connect(server, token, legacyAuth=True)
+    assert client.ping()
+    assert client.getLicense()["license"]["valid"]
+    assert sum(len(one["artist"]) for one in client.getArtists()["artists"]["index"]) == 46
+    assert client.getArtist(GRIEG)["artist"]["album"][0]["name"].startswith("Peer Gynt")
+    assert client.getAlbum(SUITE)["album"]["songCount"] == 4
+    assert len(client.getAlbumList2("alphabeticalByName", size=100)["albumList2"]["album"]) == 85
+    assert client.search3("mountain king")["searchResult3"]["song"][0]["id"] == KING
+    assert len(client.search3("", songCount=500)["searchResult3"]["song"]) == 500
+    assert len(client.getRandomSongs(size=5)["randomSongs"]["song"]) == 5
+    assert KING in [one["id"] for one in client.getSimilarSongs2(MORNING)["similarSongs2"]["song"]]
+    heard = client.stream(MORNING).read()
+    assert heard[:4] == b"RIFF"
+    assert client.download(MORNING).read() == heard
+    client.star([MORNING])
+    client.scrobble(MORNING)
+    assert [one["id"] for one in client.getStarred2()["starred2"]["song"]] == [MORNING]
+    assert [one["id"] for one in client.getAlbumList2("frequent")["albumList2"]["album"]] == [SUITE]
+    made = client.createPlaylist(name="Walk", songIds=[MORNING, KING])["playlist"]
+    client.updatePlaylist(made["id"], name="Run", songIndexesToRemove=[0])
+    kept = client.getPlaylist(made["id"])["playlist"]
+    assert (kept["name"], [one["id"] for one in kept["entry"]]) == ("Run", [KING])
+    own = httpx.get(f"{server.url}/v1/playlists", headers={"Authorization": f"Bearer {token}"}, verify=False).json()
+    assert [one["name"] for one in own["playlists"]] == ["Run"]
+    client.deletePlaylist(made["id"])
+
+
+def test_a_client_is_told_what_is_wrong_in_its_own_errors(server: Any) -> None:
+    client = connect(server, server.token("ada"), legacyAuth=True)
+    with pytest.raises(libsonic.errors.DataNotFoundError, match="no album 'none'"):
+        client.getAlbum("none")
+    with pytest.raises(libsonic.errors.CredentialError):
+        connect(server, "wrong", legacyAuth=True).getArtists()
+    with pytest.raises(libsonic.errors.SonicError, match="API key or the password"):
+        connect(server, server.token("ada", name="other")).getArtists()
