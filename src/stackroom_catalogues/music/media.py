@@ -4,17 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from stackroom.api import (
-    Action,
-    MediaFile,
-    MediaKind,
-    MediaSpec,
-    OpenCatalogue,
-    Principal,
-    RecordId,
-    Scope,
-    find_file,
-)
+from stackroom.api import Action, MediaFile, MediaKind, MediaSpec, OpenCatalogue, Principal, RecordId, Scope, find_file
 
 
 def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
@@ -35,12 +25,7 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         wanted = [RecordId(record_id) for record_id in dict.fromkeys(ids)]
         return catalogue.shelf.reader().find(wanted, scope=Scope(visibility=principal.visibility)).keys()
 
-    return MediaSpec(
-        catalogue=catalogue.name,
-        action=Action.ACCESS_CATALOG,
-        find=find,
-        known_among=known_among,
-    )
+    return MediaSpec(catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, known_among=known_among)
 
 
 def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:

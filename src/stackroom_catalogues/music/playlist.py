@@ -12,16 +12,7 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from stackroom.api import (
-    AnyOf,
-    Evidence,
-    InputError,
-    Preferences,
-    Record,
-    fold_name,
-    preference_vocabulary,
-    understand,
-)
+from stackroom.api import AnyOf, Evidence, InputError, Preferences, Record, fold_name, preference_vocabulary, understand
 from stackroom_catalogues.music.grouping import ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.shapes import MOST, MOST_MINUTES, GetParams, GetResult, entry_of, page_of

@@ -17,16 +17,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import (
-    ExpectedError,
-    InputError,
-    Record,
-    RecordId,
-    RowMapping,
-    RowSource,
-    SourceRow,
-    Tag,
-)
+from stackroom.api import ExpectedError, InputError, Record, RecordId, RowMapping, RowSource, SourceRow, Tag
 from stackroom.api.rows import Ledger, find_path, without_compression
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture

@@ -74,9 +74,7 @@ def scope_search(views: ByCatalogue[CatalogueView], principal: Principal, params
     excluded = params.exclude or {}
     require_excludable(excluded, [view.spec for view in views.found.values()])
     asked = ScopeRequest(
-        query=params.query,
-        visibility=principal.visibility,
-        conditions=lambda spec: parse_exclusions(excluded, spec),
+        query=params.query, visibility=principal.visibility, conditions=lambda spec: parse_exclusions(excluded, spec)
     )
     return scope_each(views, asked)
 

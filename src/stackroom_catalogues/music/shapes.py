@@ -29,17 +29,7 @@ MOST_MINUTES = 24 * 60
 MOST = 100
 """The most records of one kind in an answer, and the last result that paging reaches."""
 
-QueryType = Literal[
-    "artist",
-    "album",
-    "track",
-    "recent",
-    "stats",
-    "similar",
-    "gaps",
-    "playlist",
-    "fixes",
-]
+QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
 Kind = Literal["artist", "album", "track"]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
 Listed = Annotated[list[Name], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]

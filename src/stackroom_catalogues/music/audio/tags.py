@@ -33,12 +33,7 @@ INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u206
 ATTEMPTS = ({"image": True}, {"image": False}, {"tags": False})
 """Parts of a file to parse: all of it, then without pictures, then without tags, where those are damaged."""
 
-SIGNATURES = (
-    (b"\xff\xd8\xff", 0, "jpg"),
-    (b"\x89PNG\r\n\x1a\n", 0, "png"),
-    (b"GIF8", 0, "gif"),
-    (b"WEBP", 8, "webp"),
-)
+SIGNATURES = ((b"\xff\xd8\xff", 0, "jpg"), (b"\x89PNG\r\n\x1a\n", 0, "png"), (b"GIF8", 0, "gif"), (b"WEBP", 8, "webp"))
 """First bytes of picture formats, and the offset they are at."""
 
 FIELDS = {

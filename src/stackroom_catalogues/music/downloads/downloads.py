@@ -107,13 +107,7 @@ class Progress:
     """How far a download is: reported every few seconds, which also notices that it was cancelled."""
 
     def __init__(
-        self,
-        queue: DownloadQueue,
-        download: Download,
-        *,
-        every_s: float,
-        clock: Clock,
-        is_stopping: Callable[[], bool],
+        self, queue: DownloadQueue, download: Download, *, every_s: float, clock: Clock, is_stopping: Callable[[], bool]
     ) -> None:
         self.received_bytes = download.received_bytes
         self._queue = queue

@@ -101,13 +101,7 @@ class QueueRules:
 class DownloadQueue:
     """All downloads of one control database. Safe to use from several threads and processes."""
 
-    def __init__(
-        self,
-        database: ControlDatabase,
-        rules: QueueRules,
-        *,
-        now: Callable[[], datetime] = utc_now,
-    ) -> None:
+    def __init__(self, database: ControlDatabase, rules: QueueRules, *, now: Callable[[], datetime] = utc_now) -> None:
         database.create_missing(downloads.metadata)
         self.rules = rules
         self._database = database
