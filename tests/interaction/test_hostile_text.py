@@ -13,8 +13,8 @@ from stackroom.assembly.app import App
 from stackroom.cli.main import main
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.serve.direct_calls import FLAGGED
 from stackroom.serve.http.rest import FLAGGED_HEADER
-from stackroom.serve.mcp_server import FLAGGED
 from stackroom.settings import Settings
 from support.clients import McpAsker, RestAsker
 from support.hostile import DOCUMENTS, FILMS, INSTRUCTION, SECRECY, write_documents, write_films

@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,8 @@ class Answer:
     """The number of records found, as the tool counts them; None where it does not."""
     flags: tuple[Flag, ...] = ()
     """The places whose text reads like an instruction."""
+    encodings: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """The forms of it that transports have made, by the revision of the protocol."""
 
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -261,7 +262,7 @@ class Gate:
         except ExpectedError as error:
             self._auditing.note(context, started, error)
             if isinstance(error, UnknownToolError):
-                raise
+                return PendingCall(context=context, finish=partial(_raise, error), is_instant=True)
             return _finished(context, Answer.of_error(error))
         cache_key = self._find_cache_key(toolbox, tool, context, params)
         kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
@@ -418,6 +419,10 @@ class Gate:
 
 def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
     return PendingCall(context=context, answer=answer, finish=lambda: answer)
+
+
+def _raise(error: ExpectedError) -> NoReturn:
+    raise error
 
 
 def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | None:

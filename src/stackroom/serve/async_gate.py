@@ -52,6 +52,8 @@ class Caller:
     """The principal with their credential, on transports that authenticate."""
     tool_names: ToolNames | None = None
     """The form of tool names that the address asks for."""
+    begun: PendingCall[Answer] | None = None
+    """The call of their request, where the transport has begun it."""
 
     def asking(
         self, operation: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
@@ -233,17 +235,16 @@ class Introductions:
 
     async def text_for(self, principal: Principal, *, is_plain: bool) -> str:
         """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
-        key = (principal.visibility, principal.actions, is_plain)
-        with anyio.move_on_after(WAIT_S):
-            if key not in self._kept:
+        key, text = (principal.visibility, principal.actions, is_plain), None
+        if key not in self._kept:
+            with anyio.move_on_after(WAIT_S):
                 text = await self._make(principal, is_plain=is_plain)
-                if text is None:
-                    return GENERAL
-                if len(self._kept) >= MOST_KEPT:
-                    self._kept.clear()
-                self._kept[key] = text
-            return self._kept[key]
-        return GENERAL
+            if text is None:
+                return GENERAL
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = text
+        return self._kept[key]
 
     def forget(self) -> None:
         """Forget every text: there are other catalogues now."""
@@ -259,10 +260,9 @@ class Introductions:
 
         try:
             return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._limiter)
-        except ExpectedError:  # the catalogues could not be loaded, which is reported elsewhere
-            return None
-        except Exception:
-            logger.exception("instructions could not be made")
+        except Exception as error:
+            if not isinstance(error, ExpectedError):  # the catalogues could not be loaded, which is reported elsewhere
+                logger.exception("instructions could not be made")
             return None
 
 
@@ -312,30 +312,36 @@ class AsyncGate:
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool; refused and cached calls are answered without a thread."""
         try:
-            return await self._ask(
-                caller, lambda gate: gate.begin_call(caller.principal, name, arguments, via=caller.via)
-            )
+            gate = await self._load()
+            return await self._finish(gate, caller.begun or self.begin(gate, caller, name, arguments))
         except OverloadedError as error:
             return Answer.of_error(error)
 
+    def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
+        """Begin a call; refused and cached ones have their answer."""
+        pending = gate.begin_call(caller.principal, name, arguments, via=caller.via)
+        self._throttle.note(caller.principal.name, is_refused=_is_refusal(pending.answer))
+        return pending
+
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
         """Read a resource."""
-        return await self._ask(caller, lambda gate: gate.begin_read(caller.principal, uri, via=caller.via))
-
-    async def _ask(self, caller: Caller, begin: Callable[[Gate], PendingCall[ResultT]]) -> ResultT:
-        """Begin a call, and finish it: at once, or in a thread."""
         gate, name = await self._load(), caller.principal.name
         try:
-            pending = begin(gate)
+            pending = gate.begin_read(caller.principal, uri, via=caller.via)
         except RateLimitedError:
             self._throttle.note(name, is_refused=True)
             raise
-        self._throttle.note(name, is_refused=_is_refusal(pending.answer))
+        self._throttle.note(name, is_refused=False)
+        return await self._finish(gate, pending)
+
+    async def _finish(self, gate: Gate, pending: PendingCall[ResultT]) -> ResultT:
+        """Finish a call: at once, or in a thread."""
         if pending.answer is not None:
             return pending.answer
         if pending.is_instant:
             return pending.finish()
-        return await self._work(gate, pending.finish, of=name, noted=pending.context, waits=pending.waits)
+        context = pending.context
+        return await self._work(gate, pending.finish, of=context.principal.name, noted=context, waits=pending.waits)
 
     async def _work(
         self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: CallContext | None, waits: bool = False

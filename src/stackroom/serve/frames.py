@@ -124,7 +124,8 @@ def _decoded(raw: bytes | str) -> dict[str, Any]:
         kind = "batches are not taken" if isinstance(decoded, list) else "a message is an object"
         raise BadFrameError(types.INVALID_REQUEST, f"not a single JSON-RPC message: {kind}")
     request_id = _request_id(decoded)
-    _require_version(decoded, request_id)
+    if decoded.get("jsonrpc") != "2.0":
+        raise BadFrameError(types.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
     _require_one_kind(decoded, request_id)
     if "method" in decoded and not isinstance(decoded.get("params", {}), dict):
         raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
@@ -175,11 +176,6 @@ def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:
     if isinstance(found, str) and (len(found) > LONGEST_ID or HALF_PAIR.search(found)):
         raise BadFrameError(types.INVALID_REQUEST, f"'id' is longer than {LONGEST_ID} characters, or no text")
     return found
-
-
-def _require_version(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:
-    if decoded.get("jsonrpc") != "2.0":
-        raise BadFrameError(types.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
 
 
 def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:

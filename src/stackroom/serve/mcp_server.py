@@ -8,7 +8,7 @@ import base64
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -31,11 +31,10 @@ from stackroom.errors import (
     UnauthenticatedError,
     UnknownResourceError,
 )
-from stackroom.gate.answer import Answer
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.principal import Principal
-from stackroom.model.record import Flag
 from stackroom.serve.async_gate import AsyncGate, Callers, Context, Workers, has_plain_names
+from stackroom.serve.direct_calls import CALL, DirectCalls, flagged, tool_result
 from stackroom.serve.hits_view import URI as VIEW_URI
 from stackroom.serve.hits_view import answer_extension, build_view, declare_views, shows_views, view_contents, with_view
 from stackroom.serve.list_changes import ListChanges
@@ -51,12 +50,8 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = "io.stackroom/retryAfterS"
-"""The key in a refused call's `_meta` that says when to retry."""
 PAGE = "io.stackroom/page"
 """The key in the `_meta` of a resource's content that says which part of the resource it is."""
-FLAGGED = "io.stackroom/flagged"
-"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
@@ -79,20 +74,6 @@ def with_icon(described: Mapping[str, Any], protocol_version: str) -> dict[str, 
 SAYS_NOTHING = "Invalid request parameters"
 """The SDK's message where a session has not begun, and where parameters do not have their form."""
 NO_SUCH_METHOD = "Method not found"
-
-
-async def say_plainly(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Answer a request; reword the SDK's refusals of it."""
-    try:
-        return await call_next(ctx)
-    except ValidationError as error:
-        refusal = invalid_params(ctx.method, error)
-        raise MCPError(code=types.INVALID_PARAMS, message=safe_message(refusal.message)) from error
-    except MCPError as error:
-        words = _words_for(error.error, ctx.method)
-        if words is None:
-            raise
-        raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
 
 
 def invalid_params(method: str, error: ValidationError) -> InputError:
@@ -140,27 +121,6 @@ def _protocol_error(error: Exception) -> MCPError:
         )
     logger.error("a request failed", exc_info=error)
     return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
-
-
-def tool_result(answer: Answer) -> dict[str, Any]:
-    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the revision does not have."""
-    result: dict[str, Any] = {
-        "content": [{"type": "text", "text": answer.text}],
-        "isError": answer.is_error,
-        "resultType": "complete",
-    }
-    if answer.structured is not None:
-        result["structuredContent"] = answer.structured
-    if answer.error is not None and answer.error.retry_after_s is not None:
-        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
-    if answer.flags:
-        result["_meta"] = flagged(answer.flags)
-    return result
-
-
-def flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
-    """Return the `_meta` of an answer with its flags; None without any."""
-    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
 
 
 def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
@@ -251,37 +211,42 @@ class Handlers:
             on_get_prompt=self.get_prompt,
             on_subscriptions_listen=self.listen if self._lists else None,
         )
-        server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
+        server.add_request_handler(CALL, types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
-        server.middleware += [say_plainly, self.note_invalid, self.introduce]
+        server.middleware.append(self.answer)
         declare_views(server)
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
+        server.direct = DirectCalls(self._gate, server.server_info_stamp)  # type: ignore[attr-defined]
         return server
 
-    async def introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Add what the caller is told at the beginning of a session (up to 2025-11-25) to its answer."""
-        result = await call_next(ctx)
-        if ctx.method == "initialize" and isinstance(result, dict):
+    async def answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer a request; reword the SDK's refusals, audit calls that it refuses, and introduce the server."""
+        try:
+            result = await call_next(ctx)
+        except ValidationError as error:
+            refusal = invalid_params(ctx.method, error)
+            await self._note_invalid(ctx, refusal)
+            raise MCPError(code=types.INVALID_PARAMS, message=safe_message(refusal.message)) from error
+        except MCPError as error:
+            words = _words_for(error.error, ctx.method)
+            if words is None:
+                raise
+            raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
+        if ctx.method == "initialize" and isinstance(result, dict):  # up to 2025-11-25
             result["instructions"] = await self._instructions(ctx)
             result["serverInfo"] = with_icon(result["serverInfo"], result["protocolVersion"])
             self._subscribe(ctx, result["capabilities"])
             answer_extension(ctx, result["capabilities"])
         return result
 
-    async def note_invalid(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer a request; audit a call whose parameters have not their form, which no handler sees."""
-        try:
-            return await call_next(ctx)
-        except ValidationError as error:
-            if ctx.method not in CALLS:
-                raise
-            refusal = invalid_params(ctx.method, error)
+    async def _note_invalid(self, ctx: Context, refusal: InputError) -> None:
+        """Audit a call whose parameters have not their form, which no handler sees; refuse one beyond the limit."""
+        if ctx.method in CALLS:
             with protocol_errors():
                 answered = await self._gate.refuse_invalid(self._invalid_call(ctx, refusal.message), refusal)
                 if isinstance(answered, RateLimitedError):
-                    raise answered from None
-            raise
+                    raise answered
 
     def _invalid_call(self, context: Context, problem: str) -> CallContext:
         caller, given = self._callers(context), context.params or {}

@@ -1,12 +1,11 @@
-"""MCP over any bidirectional text channel: standard input and output, or a WebSocket.
+"""MCP over any bidirectional text channel: standard input and output, a WebSocket, or an SSE stream with its posts.
 
 The SDK's server reads and writes the connection directly, without tasks and queues in between.
 """
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -14,9 +13,11 @@ import anyio
 import orjson
 from mcp import types
 from mcp.server.lowlevel import Server
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from stackroom.serve.async_gate import Caller
+from stackroom.serve.direct_calls import DirectCalls, find_direct
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 
 MOST_UNANSWERED = 16
@@ -25,7 +26,7 @@ MOST_UNANSWERED = 16
 The limit is per connection: a caller who stops reading one connection is still served on another.
 """
 
-Receive = Callable[[], Awaitable[bytes | str | None]]
+Receive = Callable[[], Awaitable[bytes | str | types.JSONRPCMessage | None]]
 """Returns the next message, or None at the end."""
 Send = Callable[[str], Awaitable[None]]
 """Sends a message to the client."""
@@ -35,17 +36,55 @@ async def serve_messages(
     server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]
 ) -> None:
     """Serve until there are no more messages; `caller` is called for each message, since rights may change."""
-    unanswered = Unanswered()
-    outgoing = _Outgoing(send, unanswered)
-    incoming = _Incoming(receive, caller, unanswered, refuse=outgoing.send_text)
-    with outgoing.scope:
-        await server.run(incoming, outgoing, server.create_initialization_options())
-    if outgoing.failure is not None:
-        raise outgoing.failure
+    connection = _Connection(send, find_direct(server))
+    incoming: Any = connection.iter_messages(receive, caller)
+    with connection.scope:
+        await server.run(incoming, connection, server.create_initialization_options())
+    if connection.failure is not None:
+        raise connection.failure
 
 
-class MessageStream:
-    """The interface that the SDK needs of both directions of a connection."""
+class _Connection:
+    """A connection as the SDK needs it: the client's messages, and answers one after the other.
+
+    Calls whose answer is cached are answered here. A failure to send ends serving.
+    """
+
+    def __init__(self, send: Send, direct: DirectCalls | None) -> None:
+        self.scope = anyio.CancelScope()
+        self.failure: OSError | None = None
+        self._send = send
+        self._direct = direct
+        self._turn = asyncio.Lock()
+        self._room = asyncio.Semaphore(MOST_UNANSWERED)
+        self._unanswered: Counter[types.RequestId | None] = Counter()
+        """The ids of unanswered requests; those with the same id count separately."""
+        self._is_modern: bool | None = None
+        """Whether the first request was of a revision without sessions, which the SDK then takes all to be."""
+        self._revision: str | None = None
+        """The revision of the session; None before it has begun, and where there is none."""
+
+    async def iter_messages(
+        self, receive: Receive, find_caller: Callable[[], Awaitable[Caller]]
+    ) -> AsyncGenerator[SessionMessage, None]:
+        """Yield the messages for the SDK, each with its caller, when there is room for it."""
+        while (raw := await receive()) is not None:
+            with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
+                message = await self._read(raw)
+                caller = None if message is None else await self._pass_on(message, await find_caller())
+                if message is not None and caller is not None:
+                    on_cancelled = await self._note_received(message)
+                    metadata = ServerMessageMetadata(request_context=caller, on_request_unanswered=on_cancelled)
+                    yield SessionMessage(message, metadata=metadata)
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message."""
+        message = item.message
+        if self._revision is None and isinstance(message, types.JSONRPCResponse):
+            self._revision = message.result.get("protocolVersion")
+        await self._send_text(_encoded(message))
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._make_room(message.id)
 
     async def aclose(self) -> None:
         """Do nothing: the transport that opened the connection closes it."""
@@ -56,84 +95,70 @@ class MessageStream:
     async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
-
-class IncomingStream(MessageStream, ABC):
-    """The interface that the SDK needs of the direction that it reads."""
-
-    def __aiter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    async def __anext__(self) -> SessionMessage | Exception:
-        """Return the next message."""
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or raise EndOfStream."""
+    async def _read(self, raw: bytes | str | types.JSONRPCMessage) -> types.JSONRPCMessage | None:
+        """Return a message, parsed strictly; None where it is malformed, having said so to its sender."""
         try:
-            return await anext(self)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
+            message = read_frame(raw) if isinstance(raw, bytes | str) else raw
+            require_served_revision(message)
+        except UnaskedAnswerError:
+            return None
+        except BadFrameError as error:
+            await self._send_text(error.body)
+            return None
+        return message
 
+    async def _pass_on(self, message: types.JSONRPCMessage, caller: Caller) -> Caller | None:
+        """Return the caller of a message for the SDK; None where the message is answered."""
+        revision = self._find_revision(message) if isinstance(message, types.JSONRPCRequest) else None
+        if revision is None or self._direct is None:
+            return caller
+        found = self._direct.answer(caller, message, revision)
+        if isinstance(found, Caller):
+            return found
+        await self._send_text(found.decode())
+        return None
 
-class _Incoming(IncomingStream):
-    """The client's messages, parsed strictly, each with its caller."""
+    def _find_revision(self, request: types.JSONRPCRequest) -> str | None:
+        """Return the revision that a request follows; None where it is the SDK's to say."""
+        params = request.params or {}
+        meta = params.get("_meta")
+        is_modern = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+        if self._is_modern is None:
+            self._is_modern = is_modern and request.method != "initialize"
+            return None
+        route = classify_inbound_request({"params": params}) if is_modern else None
+        known = route.protocol_version if isinstance(route, InboundModernRoute) else self._revision
+        return known if is_modern == self._is_modern else None
 
-    def __init__(
-        self, receive: Receive, caller: Callable[[], Awaitable[Caller]], unanswered: "Unanswered", *, refuse: Send
-    ) -> None:
-        self._receive = receive
-        self._caller = caller
-        self._unanswered = unanswered
-        self._refuse = refuse
+    async def _note_received(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]] | None:
+        """Wait for room for a request; return what the SDK calls when it ends without an answer."""
+        if not isinstance(message, types.JSONRPCRequest):
+            return None
+        await self._room.acquire()
+        request_id = message.id
+        self._unanswered[request_id] += 1
 
-    async def __anext__(self) -> SessionMessage:
-        """Return the next message, when the connection has room for it; malformed ones are answered here."""
-        while (raw := await self._receive()) is not None:
+        async def on_cancelled() -> None:
+            self._make_room(request_id)
+
+        return on_cancelled
+
+    def _make_room(self, request_id: types.RequestId | None) -> None:
+        if self._unanswered[request_id]:
+            self._room.release()
+        self._unanswered -= Counter([request_id])
+
+    async def _send_text(self, text: str) -> None:
+        """Send a text, in turn with others."""
+        async with self._turn:
+            if self.failure is not None:
+                raise anyio.BrokenResourceError
             try:
-                message = read_frame(raw)
-                require_served_revision(message)
-            except UnaskedAnswerError:
-                continue
-            except BadFrameError as error:
-                with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
-                    await self._refuse(error.body)
-                continue
-            on_cancelled = await self._unanswered.note_received(message)
-            metadata = ServerMessageMetadata(request_context=await self._caller(), on_request_unanswered=on_cancelled)
-            return SessionMessage(message, metadata=metadata)
-        raise StopAsyncIteration
-
-
-class _Outgoing(MessageStream):
-    """Sends answers to the client, one after the other; a failure ends serving."""
-
-    def __init__(self, send: Send, unanswered: "Unanswered") -> None:
-        self.scope = anyio.CancelScope()
-        self.failure: OSError | None = None
-        self._send = send
-        self._unanswered = unanswered
-        self._turn = asyncio.Lock()
-
-    async def send(self, item: SessionMessage) -> None:
-        """Send a message."""
-        async with self._turn:
-            self._unanswered.note_sent(item.message)
-            await self._send_now(_encoded(item.message))
-
-    async def send_text(self, text: str) -> None:
-        """Send a text, in turn with the messages."""
-        async with self._turn:
-            await self._send_now(text)
-
-    async def _send_now(self, text: str) -> None:
-        if self.failure is not None:
-            raise anyio.BrokenResourceError
-        try:
-            await self._send(text)
-        except OSError as error:
-            self.failure = error
-            self.scope.cancel()
-            raise anyio.BrokenResourceError from error
+                await self._send(text)
+            except OSError as error:
+                self.failure = error
+                self.scope.cancel()
+                raise anyio.BrokenResourceError from error
 
 
 def _encoded(message: types.JSONRPCMessage) -> str:
@@ -142,46 +167,3 @@ def _encoded(message: types.JSONRPCMessage) -> str:
         with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
             return orjson.dumps({"jsonrpc": "2.0", "id": message.id, "result": message.result}).decode()
     return message.model_dump_json(by_alias=True, exclude_unset=True)
-
-
-class Unanswered:
-    """The unanswered requests of a connection, as a bounded count."""
-
-    def __init__(self) -> None:
-        self._ids: Counter[types.RequestId | None] = Counter()
-        self._room = MOST_UNANSWERED
-        self._has_moved = anyio.Event()
-
-    async def note_received(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]] | None:
-        """Wait for room for a request; requests with the same id count separately.
-
-        Return the callback that the SDK calls when the request is cancelled, and so ends without an answer.
-        """
-        if not isinstance(message, types.JSONRPCRequest):
-            return None
-        while not self._room:
-            self._has_moved = anyio.Event()
-            await self._has_moved.wait()
-        request_id = message.id
-        self._room -= 1
-        self._ids[request_id] += 1
-
-        async def on_cancelled() -> None:
-            self._make_room(request_id)
-
-        return on_cancelled
-
-    def note_sent(self, message: types.JSONRPCMessage) -> None:
-        """Make room where the message is a response."""
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._make_room(message.id)
-
-    def _make_room(self, request_id: types.RequestId | None) -> None:
-        waiting = self._ids[request_id]
-        if waiting > 1:
-            self._ids[request_id] = waiting - 1
-        else:
-            del self._ids[request_id]
-        if waiting:
-            self._room += 1
-            self._has_moved.set()

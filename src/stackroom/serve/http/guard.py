@@ -6,16 +6,15 @@ known, and all bodies are bounded together: each counts until its request is ans
 unauthenticated callers have a memory budget of their own, so that they cannot take the room of others.
 """
 
+import asyncio
 import ipaddress
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 from urllib.parse import urlsplit
 
-import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -232,6 +231,19 @@ class Authenticator:
         except StorageError as error:  # the reason is in the log, and not for unauthenticated callers
             raise StorageError("the credential cannot be checked now; try again in a while") from error
 
+    async def admit(self, scope: Scope, *, via: str, before_password: bool = False) -> Caller | JSONReply:
+        """Return the caller of a request, or its refusal; `before_password`: also one who has yet to choose theirs."""
+        try:
+            identity = await self.identify(Headers(scope=scope))
+            if not before_password:
+                require_password_chosen(identity)
+            names = asked_names(scope["query_string"]) if scope["query_string"] else None
+        except ExpectedError as error:
+            return error_reply(error)
+        if identity is None:
+            return self.refusal(scope)
+        return Caller(principal=identity.principal, via=via, identity=identity, tool_names=names)
+
     def refusal(self, scope: Scope) -> JSONReply:
         """Return the 401 answer, with the address of the OAuth metadata."""
         where = f'resource_metadata="{self._base_url(scope)}{METADATA_PATH}/mcp"'
@@ -244,27 +256,17 @@ class Authenticated:
     """ASGI: passes on authenticated requests only."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, *, via: str, before_password: bool = False) -> None:
-        """`before_password`: also those of callers who have yet to choose a password."""
         self._app = app
-        self._authenticator = authenticator
-        self._via = via
-        self._before_password = before_password
+        self._admit = partial(authenticator.admit, via=via, before_password=before_password)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, and pass it on or refuse it."""
-        try:
-            identity = await self._authenticator.identify(Headers(scope=scope))
-            if not self._before_password:
-                require_password_chosen(identity)
-            names = asked_names(scope["query_string"]) if scope["query_string"] else None
-        except ExpectedError as error:
-            await error_reply(error)(scope, receive, send)
+        found = await self._admit(scope)
+        if not isinstance(found, Caller):
+            await found(scope, receive, send)
             return
-        if identity is None:
-            await self._authenticator.refusal(scope)(scope, receive, send)
-            return
-        scope[CALLER] = Caller(principal=identity.principal, via=self._via, identity=identity, tool_names=names)
-        scope["user"] = _sdk_user(identity.principal.name)  # the SDK's sessions belong to users
+        scope[CALLER] = found
+        scope["user"] = _sdk_user(found.principal.name)  # the SDK's sessions belong to users
         await self._app(scope, receive, send)
 
 
@@ -368,33 +370,33 @@ class WithBody:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, and pass the request on; the bytes count until it is answered, or its stream begins."""
         held = _HeldBody(self._budget)
-        try:
-            with suppress(_DisconnectedError):
-                await self._pass_on(scope, receive, send, held)
-        finally:
-            held.release()
-
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, held: _HeldBody) -> None:
-        try:
-            with anyio.fail_after(BODY_TIMEOUT_S):
-                body = await self._read(scope, receive, held)
-        except TimeoutError:
-            slow = SlowBodyError(f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once")
-            await self._refuse(slow, CLOSING)(scope, receive, send)
-            return
-        except ExpectedError as error:
-            await self._refuse(error, CLOSING)(scope, receive, send)
-            return
 
         async def releasing(message: Message) -> None:
             if message["type"] == "http.response.start" and _is_stream(message):
                 held.release()
             await send(message)
 
-        whole: Message = {"type": "http.request", "body": body, "more_body": False}
-        await self._app(scope, once_more(whole, receive), releasing)
+        try:
+            body = await self._read_in_time(scope, receive, held)
+            if isinstance(body, ExpectedError):
+                await self._refuse(body, CLOSING)(scope, receive, send)
+            elif body is not None:
+                whole: Message = {"type": "http.request", "body": body, "more_body": False}
+                await self._app(scope, once_more(whole, receive), releasing)
+        finally:
+            held.release()
 
-    async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes:
+    async def _read_in_time(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes | ExpectedError | None:
+        """Return the body, why it is not taken, or None where the client disconnected."""
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                return await self._read(scope, receive, held)
+        except TimeoutError:
+            return SlowBodyError(f"the body did not come within {BODY_TIMEOUT_S:.0f} seconds; send it at once")
+        except ExpectedError as error:
+            return error
+
+    async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes | None:
         """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the limit."""
         if scope["method"] in _BODILESS:
             return b""
@@ -403,7 +405,10 @@ class WithBody:
             raise self._too_large()
         body, has_more = bytearray(), True  # a list of parts would take 50 times the memory where each is a byte
         while has_more:
-            part, has_more = await _next_part(receive)
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part, has_more = message.get("body", b""), message.get("more_body", False)
             body += part
             if len(body) > self._most_bytes:
                 raise self._too_large()
@@ -416,19 +421,8 @@ class WithBody:
 
 def _is_stream(start: Message) -> bool:
     """Tell whether an answer is a stream, which stays open long after its request was read."""
-    return Headers(raw=start.get("headers", [])).get("content-type", "").startswith("text/event-stream")
-
-
-class _DisconnectedError(Exception):
-    """The client disconnected before the body was complete."""
-
-
-async def _next_part(receive: Receive) -> tuple[bytes, bool]:
-    """Return the next part of a body, and whether there are more."""
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise _DisconnectedError
-    return message.get("body", b""), message.get("more_body", False)
+    headers = start.get("headers", ())
+    return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
 def once_more(message: Message, receive: Receive) -> Receive:

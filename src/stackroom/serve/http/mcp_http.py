@@ -1,32 +1,46 @@
-"""MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`, with the SDK's transports."""
+"""MCP over Streamable HTTP at `/mcp`, with the SDK's transport, and over SSE at `/sse` with `/messages`."""
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
-from contextvars import Context
-from typing import Any
+from typing import Any, cast
+from urllib.parse import parse_qs
+from uuid import uuid4
 
 import anyio
 from mcp import types
+from mcp.server.auth.middleware.bearer_auth import authorization_context
 from mcp.server.lowlevel import Server
-from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundModernRoute,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+)
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, TooLargeError
+from stackroom.serve.async_gate import CALLER, Caller
+from stackroom.serve.direct_calls import find_direct
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 from stackroom.serve.http.guard import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import Streaming, Streams
-from stackroom.serve.message_loop import IncomingStream, MessageStream, Unanswered
+from stackroom.serve.message_loop import serve_messages
 
 MESSAGES_PATH = "/messages"
 LISTEN = "subscriptions/listen"
 """The request (from 2026-07-28) whose answer is a stream that stays open."""
+JSON = "application/json"
+PING_EVERY_S = 15.0
+EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
 def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response:
@@ -34,47 +48,29 @@ def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response
     if not isinstance(error, TooLargeError):
         return error_reply(error, headers)
     body = BadFrameError(types.INVALID_REQUEST, error.message, data={"code": error.code}).body
-    return Response(body, status_code=error.http_status, headers=headers, media_type="application/json")
+    return Response(body, status_code=error.http_status, headers=headers, media_type=JSON)
 
 
-class FrameChecked:
-    """ASGI: passes on single, well-formed JSON-RPC messages only."""
+def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Response:
+    """Return a posted message, or the refusal of one that is not a single, well-formed message of JSON-RPC.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a posted message; pass on other methods unchecked."""
-        if scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        kinds = [kind.partition(";")[0].strip().lower() for kind in Headers(scope=scope).getlist("content-type")]
-        if kinds != ["application/json"]:
-            refusal = status_reply(415, "not_json", "messages are of the content type application/json")
-            await refusal(scope, receive, send)
-            return
-        message = await receive()
-        try:
-            _check_message(message.get("body", b""), Headers(scope=scope))
-        except UnaskedAnswerError:
-            await Response(status_code=202)(scope, receive, send)
-            return
-        except BadFrameError as error:
-            await Response(error.body, status_code=400, media_type="application/json")(scope, receive, send)
-            return
-        await self._app(scope, once_more(message, receive), send)
-
-
-def _check_message(body: bytes, headers: Headers) -> None:
-    """Refuse a malformed message; a revision that the headers name is compared with theirs by the SDK.
-
-    From 2026-07-28 on a server sends no requests, so an answer is one that nobody waits for.
+    A revision that the headers name is compared with theirs by the SDK. From 2026-07-28 on a server sends no requests,
+    so an answer is one that nobody waits for.
     """
-    message = read_frame(body)
-    if headers.get(MCP_PROTOCOL_VERSION_HEADER) not in MODERN_PROTOCOL_VERSIONS:
-        require_served_revision(message)
-    elif isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-        raise UnaskedAnswerError
+    kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
+    if kinds != [JSON]:
+        return status_reply(415, "not_json", "messages are of the content type application/json")
+    try:
+        message = read_frame(body)
+        if headers.get(MCP_PROTOCOL_VERSION_HEADER) not in MODERN_PROTOCOL_VERSIONS:
+            require_served_revision(message)
+        elif isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            raise UnaskedAnswerError
+    except UnaskedAnswerError:
+        return Response(status_code=202)
+    except BadFrameError as error:
+        return Response(error.body, status_code=400, media_type=JSON)
+    return message
 
 
 class StreamableHTTP:
@@ -85,15 +81,66 @@ class StreamableHTTP:
             server, session_idle_timeout=session_idle_s, max_sessions=most_sessions
         )
         self.run = self._sessions.run
-        self._posted = FrameChecked(self._sessions.handle_request)
+        self._direct = find_direct(server)
+        self._session_idle_s = session_idle_s
         self._streamed = Streaming(self._sessions.handle_request, streams)
-        self._listened = FrameChecked(self._streamed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or serve a stream."""
-        is_listening = Headers(scope=scope).get("mcp-method", "").strip() == LISTEN
-        posted = self._listened if is_listening else self._posted
-        await (self._streamed if scope["method"] == "GET" else posted)(scope, receive, send)
+        if scope["method"] != "POST":
+            app = self._streamed if scope["method"] == "GET" else self._sessions.handle_request
+            await app(scope, receive, send)
+            return
+        headers, posted = Headers(scope=scope), await receive()
+        message = read_posted(posted.get("body", b""), headers)
+        reply = message if isinstance(message, Response) else self._find_reply(scope, headers, message)
+        if reply is not None:
+            await reply(scope, receive, send)
+            return
+        is_listening = headers.get(MCP_METHOD_HEADER, "") == LISTEN
+        app = self._streamed if is_listening else self._sessions.handle_request
+        await app(scope, once_more(posted, receive), send)
+
+    def _find_reply(self, scope: Scope, headers: Headers, message: types.JSONRPCMessage) -> Response | None:
+        """Return the reply to a call that is answered without the SDK; where it is not, note what was begun of it."""
+        version = headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
+        is_open = _is_whole(headers, message) if version in MODERN_PROTOCOL_VERSIONS else self._is_in_session(scope)
+        if self._direct is None or not is_open or not all(check_accept_headers(Request(scope))):
+            return None
+        found = self._direct.answer(scope[CALLER], message, version)
+        if isinstance(found, Caller):
+            scope[CALLER] = found
+            return None
+        session = headers.get(MCP_SESSION_ID_HEADER) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
+        return Response(found, media_type=JSON, headers={MCP_SESSION_ID_HEADER: session} if session else None)
+
+    def _is_in_session(self, scope: Scope) -> bool:
+        """Tell whether a request belongs to an open session of its caller, and keep the session from expiring.
+
+        Which sessions are open the SDK does not promise to tell; where it does not, it answers every request.
+        """
+        headers = Headers(scope=scope)
+        session = headers.get(MCP_SESSION_ID_HEADER)
+        transport: Any = getattr(self._sessions, "_server_instances", {}).get(session)
+        owner = getattr(self._sessions, "_session_owners", {}).get(session)
+        if transport is None or owner != authorization_context(scope["user"]):
+            return False
+        idle, version = transport.idle_scope, headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if transport.is_terminated or idle.cancel_called or version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return False
+        if idle.deadline < math.inf:  # no other request holds it open
+            idle.deadline = anyio.current_time() + self._session_idle_s
+        return True
+
+
+def _is_whole(headers: Headers, message: types.JSONRPCMessage) -> bool:
+    """Tell whether a request without a session says all that it has to, and its headers the same."""
+    if not isinstance(message, types.JSONRPCRequest):
+        return False
+    given = headers.items()
+    asked = {"method": message.method, "params": message.params}
+    route = classify_inbound_request(asked, headers=dict(given))
+    return isinstance(route, InboundModernRoute) and find_duplicated_routing_header(given) is None
 
 
 class SSE:
@@ -101,76 +148,74 @@ class SSE:
 
     def __init__(self, server: Server[Any], streams: Streams) -> None:
         self._server = server
-        self._transport = SseServerTransport(MESSAGES_PATH)
+        self._open: dict[str, _EventStream] = {}
+        """The open streams by their sessions."""
         self.stream = Streaming(self._serve, streams)
-        self.messages = FrameChecked(self._post)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._transport.connect_sse(scope, receive, send) as (incoming, outgoing):
-            unanswered = Unanswered()
-            requests, answers = _Requests(incoming, unanswered), _Answers(outgoing, unanswered)
-            await self._server.run(requests, answers, self._server.create_initialization_options())
+        """Serve the messages that are posted to a session, until the client closes its stream."""
+        session, stream = uuid4().hex, _EventStream(scope[CALLER], send)
+        self._open[session] = stream
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": EVENT_STREAM})
+            root = scope.get("root_path", "").rstrip("/")
+            await stream.send(f"{root}{MESSAGES_PATH}?session_id={session}", "endpoint")
+            async with anyio.create_task_group() as group:
+                group.start_soon(stream.keep_open)
+                group.start_soon(serve_messages, self._server, stream.receive, stream.send, stream.find_caller)
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+        finally:
+            del self._open[session]
+            stream.posted.close()
 
-    async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal: Response | None = None
-
-        async def in_our_form(message: Message) -> None:
-            nonlocal refusal
-            if message["type"] == "http.response.start" and message["status"] >= 400:
-                refusal = _no_such_stream(message["status"])
-            if refusal is None:
-                await send(message)
-
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream ended in the meantime
-            await self._transport.handle_post_message(scope, receive, in_our_form)
-        if refusal is not None:
-            await refusal(scope, receive, send)
+    async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a message that is posted to a session; it is answered on the stream."""
+        message = read_posted((await receive()).get("body", b""), Headers(scope=scope))
+        session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
+        stream, caller = self._open.get(session), scope[CALLER]
+        is_owner = stream is not None and stream.caller.principal.name == caller.principal.name
+        refusal = message if isinstance(message, Response) else None if is_owner else _no_such_stream(session)
+        await (refusal or Response("Accepted", status_code=202))(scope, receive, send)
+        if refusal is None and stream is not None:
+            with suppress(anyio.BrokenResourceError):  # the stream ended in the meantime
+                await stream.post.send((message, caller))
 
 
-def _no_such_stream(status: int) -> Response:
-    """Return the refusal of a message that is posted to no open stream, for which the SDK has a text of its own."""
-    if status == 404:
+class _EventStream:
+    """An SSE stream: messages that are posted to it, and events that are sent on it."""
+
+    def __init__(self, caller: Caller, send: Send) -> None:
+        self.caller = caller
+        self.post, self.posted = anyio.create_memory_object_stream[tuple[Any, Caller]]()
+        self._send = send
+
+    async def receive(self) -> types.JSONRPCMessage | None:
+        """Return the next message."""
+        message, self.caller = await self.posted.receive()
+        return cast("types.JSONRPCMessage", message)
+
+    async def find_caller(self) -> Caller:
+        """Return the caller who posted the last message."""
+        return self.caller
+
+    async def send(self, text: str, name: str = "message") -> None:
+        """Send an event."""
+        await self._send_part(f"event: {name}\r\ndata: {text}\r\n\r\n")
+
+    async def keep_open(self) -> None:
+        """Send a comment now and then, so that proxies keep the stream open."""
+        while True:
+            await anyio.sleep(PING_EVERY_S)
+            await self._send_part(": ping\r\n\r\n")
+
+    async def _send_part(self, part: str) -> None:
+        await self._send({"type": "http.response.body", "body": part.encode(), "more_body": True})
+
+
+def _no_such_stream(session: str) -> Response:
+    """Return the refusal of a message that is posted to no open stream of its caller."""
+    if len(session) == 32:
         return status_reply(404, "not_found", "there is no such stream, or it has ended; open another with GET /sse")
-    return status_reply(status, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")
-
-
-class _Requests(IncomingStream):
-    """Messages posted to an SSE stream; held back while many of its requests are unanswered."""
-
-    def __init__(self, posted: Any, unanswered: Unanswered) -> None:
-        self._posted = posted
-        self._unanswered = unanswered
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._posted.aclose()
-
-    @property
-    def last_context(self) -> Context | None:
-        """The context in which the last message was posted, for the SDK."""
-        context: Context | None = self._posted.last_context
-        return context
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        """Return the next message, when the connection has room for it."""
-        item: SessionMessage | Exception = await anext(self._posted)
-        if isinstance(item, SessionMessage) and isinstance(item.metadata, ServerMessageMetadata):
-            item.metadata.on_request_unanswered = await self._unanswered.note_received(item.message)
-        return item
-
-
-class _Answers(MessageStream):
-    """Messages sent on an SSE stream; a delivered answer makes room for another request."""
-
-    def __init__(self, stream: Any, unanswered: Unanswered) -> None:
-        self._stream = stream
-        self._unanswered = unanswered
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
-
-    async def send(self, item: SessionMessage) -> None:
-        """Send a message."""
-        await self._stream.send(item)
-        self._unanswered.note_sent(item.message)
+    return status_reply(400, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")

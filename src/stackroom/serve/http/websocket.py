@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -9,13 +10,10 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError
-from stackroom.model.principal import Identity
-from stackroom.serve.async_gate import Caller, asked_names
-from stackroom.serve.http.guard import Authenticator, find_secret, refuse_upgrade, require_password_chosen
-from stackroom.serve.http.replies import error_reply
+from stackroom.serve.async_gate import Caller
+from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator, find_secret, refuse_upgrade
 from stackroom.serve.http.streams import NO_LONGER_VALID, Streams
 from stackroom.serve.message_loop import serve_messages
-from stackroom.settings import ToolNames
 
 logger = logging.getLogger(__name__)
 
@@ -42,31 +40,19 @@ class WebSocketEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Accept the WebSocket of an authenticated caller, and serve until either side closes it."""
-        headers = Headers(scope=scope)
-        try:
-            identity = await self._authenticator.identify(headers)
-            require_password_chosen(identity)
-            names = asked_names(scope["query_string"])
-        except ExpectedError as error:
-            await refuse_upgrade(error_reply(error), scope, receive, send)
-            return
-        if identity is None:
-            await refuse_upgrade(self._authenticator.refusal(scope), scope, receive, send)
-            return
-        refusal = self._streams.find_refusal()
-        if refusal is not None:
-            await refuse_upgrade(refusal, scope, receive, send)
+        found = await self._authenticator.admit(scope, via="websocket")
+        opener = (self._streams.find_refusal() or found) if isinstance(found, Caller) else found
+        if not isinstance(opener, Caller):
+            await refuse_upgrade(opener, scope, receive, send)
             return
         await receive()
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
-        code, reason = await self._serve(find_secret(headers) or "", identity, names, receive, send)
+        code, reason = await self._serve(find_secret(Headers(scope=scope)) or "", opener, receive, send)
         with suppress(Exception):  # the client may have disconnected already
             await send({"type": "websocket.close", "code": code, "reason": reason})
 
-    async def _serve(
-        self, secret: str, identity: Identity, names: ToolNames | None, receive: Receive, send: Send
-    ) -> tuple[int, str]:
+    async def _serve(self, secret: str, opener: Caller, receive: Receive, send: Send) -> tuple[int, str]:
         """Serve until the client disconnects or the stream is ended; return the close code and reason."""
 
         async def receive_text() -> str | None:
@@ -88,10 +74,10 @@ class WebSocketEndpoint:
                 raise _ClosedError(TRY_AGAIN_LATER, error.message) from error
             if known is None:
                 raise _ClosedError(POLICY_VIOLATION, "the credential is no longer valid")
-            return Caller(principal=known.principal, via="websocket", identity=known, tool_names=names)
+            return replace(opener, principal=known.principal, identity=known)
 
         ending = (1000, "")
-        with self._streams.opened(identity) as stream:
+        with self._streams.opened(opener.identity or LOCAL_IDENTITY) as stream:
             try:
                 await serve_messages(self._server, receive_text, send_text, caller)
             except* _ClosedError as group:

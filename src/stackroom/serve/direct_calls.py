@@ -1,0 +1,96 @@
+"""Calls that are answered without the SDK: refused ones, and those whose answer is cached.
+
+The SDK makes tasks, queues and models for every request, which takes several times as long as such an answer. Requests
+are checked by its own functions; one that does not plainly pass goes on to the SDK, with what was begun of its call.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.types import methods
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from stackroom.gate.answer import Answer
+from stackroom.model.record import Flag
+from stackroom.serve.async_gate import AsyncGate, Caller
+
+CALL = "tools/call"
+RETRY_AFTER = "io.stackroom/retryAfterS"
+"""The key in a refused call's `_meta` that says when to retry."""
+FLAGGED = "io.stackroom/flagged"
+"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
+
+
+def tool_result(answer: Answer) -> dict[str, Any]:
+    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the revision does not have."""
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": answer.text}],
+        "isError": answer.is_error,
+        "resultType": "complete",
+    }
+    if answer.structured is not None:
+        result["structuredContent"] = answer.structured
+    if answer.error is not None and answer.error.retry_after_s is not None:
+        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
+    if answer.flags:
+        result["_meta"] = flagged(answer.flags)
+    return result
+
+
+def flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
+    """Return the `_meta` of an answer with its flags; None without any."""
+    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
+
+
+class DirectCalls:
+    """Answers calls as bytes, where nothing has to be waited for."""
+
+    def __init__(self, gate: AsyncGate, server_info: Mapping[str, Any]) -> None:
+        """`server_info` describes the server in answers of the revisions without sessions."""
+        self._gate = gate
+        self._server_info = server_info
+
+    def answer(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
+        """Return the answer to a message as JSON; or its caller with the call that was begun, for the SDK."""
+        if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
+            return caller
+        gate, params = self._gate.find_loaded(), message.params or {}
+        if gate is None or not _is_valid(params, revision):
+            return caller
+        begun = self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
+        if begun.answer is not None:
+            with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
+                result = self._encoded(begun.answer, revision)
+                return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
+        return replace(caller, begun=begun)
+
+    def _encoded(self, answer: Answer, revision: str) -> bytes:
+        """Return the result of a call as JSON, which is kept with a cached answer."""
+        kept = answer.encodings.get(revision)
+        if kept is None:
+            result = methods.serialize_server_result(CALL, revision, tool_result(answer))
+            if revision in MODERN_PROTOCOL_VERSIONS:
+                result["_meta"] = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._server_info}
+            kept = answer.encodings[revision] = orjson.dumps(result)
+        return kept
+
+
+def find_direct(server: Server[Any]) -> DirectCalls | None:
+    """Return the calls that are answered without this server; None where it answers all."""
+    return getattr(server, "direct", None)
+
+
+def _is_valid(params: Mapping[str, Any], revision: str) -> bool:
+    """Tell whether the parameters of a call have the form of a revision."""
+    try:
+        methods.validate_client_request(CALL, revision, params)
+    except (KeyError, ValidationError):
+        return False
+    return True

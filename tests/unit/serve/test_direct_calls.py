@@ -1,0 +1,172 @@
+"""Calls that are answered without the SDK: the same answers, from bytes that are kept, and little work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from mcp import types
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.testclient import TestClient
+
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.gate.answer import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
+from stackroom.serve.async_gate import AsyncGate, Caller, Workers, caller_of
+from stackroom.serve.direct_calls import DirectCalls
+from stackroom.serve.http.app import build_app
+from stackroom.serve.http.guard import Authenticator
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.mcp_server import build_server
+from stackroom.settings import Settings
+from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import Notes, make_tool
+from support.work import record
+
+pytestmark = pytest.mark.row("A14")
+
+LOCAL = Caller(principal=LOCAL_USER, via="stdio")
+MODERN = MODERN_PROTOCOL_VERSIONS[-1]
+LEGACY = HANDSHAKE_PROTOCOL_VERSIONS[-1]
+ABOUT = {"name": "raw", "version": "1"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": ABOUT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+BOTH = {"Accept": "application/json, text/event-stream"}
+
+
+def make_gate(*observers: Any) -> Gate:
+    tools = [make_tool("works", is_instant=True, cacheable=True, reads=lambda _params: ()), make_tool("slow")]
+    return Gate(Toolbox(tools), observers=observers, cache=AnswerCache(10), limiter=RateLimiter())
+
+
+def call(name: str = "works", number: Any = 1, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, **params}}
+
+
+def request(**given: Any) -> types.JSONRPCRequest:
+    return types.JSONRPCRequest.model_validate(call(**given))
+
+
+def direct_over(gate: Gate) -> DirectCalls:
+    return DirectCalls(AsyncGate(lambda: gate, Workers(), is_loaded=lambda: True), {"name": "stackroom"})
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def client(tmp_path: Path, notes: Notes) -> Iterator[TestClient]:
+    gate = make_gate(notes)
+    app = build_app(
+        build_server(lambda: gate, caller_of),
+        Settings(home=tmp_path),
+        authenticator=Authenticator(None, base_url=lambda _scope: ""),
+        streams=Streams(10),
+    )
+    with TestClient(app, base_url="http://localhost") as opened:
+        yield opened
+
+
+def result_of(response: Any) -> Any:
+    text = response.text
+    if response.headers["content-type"].startswith("text/event-stream"):
+        text = next(line for line in text.splitlines() if line.startswith("data: ")).removeprefix("data: ")
+    return orjson.loads(text)["result"]
+
+
+def test_the_first_answer_of_the_sdk_and_the_cached_one_are_the_same_without_a_session(
+    client: TestClient, notes: Notes
+) -> None:
+    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "works"}
+    first, cached = [client.post("/mcp", json=call(_meta=META), headers=headers) for _ in range(2)]
+    assert (first.status_code, cached.status_code) == (200, 200)
+    assert result_of(first) == result_of(cached)
+    assert [(note.via, note.outcome, note.result_bytes > 0) for note in notes.entries] == [("http", "ok", True)] * 2
+
+
+def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClient) -> None:
+    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ABOUT}
+    opened = client.post(
+        "/mcp", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}, headers=BOTH
+    )
+    session = {**BOTH, "MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    first, cached = [client.post("/mcp", json=call(), headers=session) for _ in range(2)]
+    assert first.headers["content-type"].startswith("text/event-stream")
+    assert cached.headers["content-type"] == "application/json"
+    assert cached.headers["mcp-session-id"] == session["Mcp-Session-Id"]
+    assert result_of(first) == result_of(cached)
+    client.delete("/mcp", headers=session)
+    assert client.post("/mcp", json=call(), headers=session).status_code == 404
+    elsewhere = {**session, "Mcp-Session-Id": "0" * 32}
+    assert client.post("/mcp", json=call(), headers=elsewhere).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "changed", [{"Mcp-Name": "slow"}, {"Mcp-Method": "tools/list"}, {"Accept": "text/event-stream"}, {"Mcp-Name": ""}]
+)
+def test_a_request_whose_headers_say_something_else_is_refused_although_its_answer_is_cached(
+    client: TestClient, changed: dict[str, str]
+) -> None:
+    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "works"}
+    for _ in range(2):
+        assert client.post("/mcp", json=call(_meta=META), headers=headers).status_code == 200
+    assert client.post("/mcp", json=call(_meta=META), headers={**headers, **changed}).status_code in {400, 406}
+
+
+@pytest.mark.parametrize("revision", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
+def test_only_revisions_that_know_the_type_of_a_result_say_it(revision: str) -> None:
+    gate = make_gate()
+    direct = direct_over(gate)
+    gate.call(LOCAL_USER, "works", {})
+    meta = {"_meta": META} if revision in MODERN_PROTOCOL_VERSIONS else {}
+    found = direct.answer(LOCAL, request(**meta), revision)
+    assert isinstance(found, bytes)
+    result = orjson.loads(found)["result"]
+    assert result["structuredContent"] == {"done": True}
+    assert ("resultType" in result) == (revision in MODERN_PROTOCOL_VERSIONS)
+
+
+def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(notes: Notes) -> None:
+    gate = make_gate(notes)
+    caller = direct_over(gate).answer(LOCAL, request(name="slow"), LEGACY)
+    assert isinstance(caller, Caller)
+    assert caller.begun is not None
+    assert caller.begun.finish().text == "done"
+    assert len(notes.entries) == 1
+
+
+def test_an_unknown_tool_and_wrong_parameters_are_left_to_the_sdk(notes: Notes) -> None:
+    direct = direct_over(make_gate(notes))
+    for given in ({"name": "no.such"}, {"name": ["x"]}, {"arguments": "x"}):
+        assert isinstance(direct.answer(LOCAL, request(**given), LEGACY), Caller)
+    assert len(notes.entries) == 1  # the unknown tool, whose call is begun
+
+
+def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
+    gate = make_gate()
+    ada = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}), quotas=Quotas(read=0, write=0, sql=0))
+    found = direct_over(gate).answer(Caller(principal=ada, via="http"), request(name="slow"), LEGACY)
+    assert isinstance(found, bytes)
+    assert orjson.loads(found)["result"]["isError"] is True
+
+
+MOST_OWN_CALLS = 60
+
+
+def test_a_cached_answer_is_encoded_once_and_takes_no_more_than_so_many_own_calls() -> None:
+    """The bound is a tenth above what was measured."""
+    gate = make_gate(Notes())
+    direct = direct_over(gate)
+    gate.call(LOCAL_USER, "works", {})
+    direct.answer(LOCAL, request(), LEGACY)
+    again = record(lambda: direct.answer(LOCAL, request(), LEGACY))
+    assert again.own.total() <= MOST_OWN_CALLS
+    assert (again.files.total(), again.statements) == (0, 0)
+    assert not any(code.co_name == "tool_result" for code in again.own)
