@@ -110,7 +110,8 @@ def end_while_busy(hosted: Any, secret: str, release: Path) -> dict[str, Any]:
     """Open a hundred streams, begin ten slow calls, end the server, and let the calls end; return how it went."""
     with ExitStack() as stack:
         crowd = Crowd(stack, hosted, secret)
-        watcher = stack.enter_context(httpx.Client(base_url=hosted.url, timeout=PATIENCE_S))
+        known = {"Authorization": f"Bearer {secret}"}
+        watcher = stack.enter_context(httpx.Client(base_url=hosted.url, headers=known, timeout=PATIENCE_S))
         for transport, count in (("websocket", 38), ("sse", 28), ("http", 28)):
             for _ in range(count):
                 crowd.open(transport)
@@ -192,7 +193,7 @@ def test_a_server_ends_in_time_though_a_call_does_not(start_fixture_server: Any,
     with httpx.Client(base_url=hosted.url, timeout=PATIENCE_S) as client, Wire(hosted.server.port) as wire:
         headers = {"Authorization": f"Bearer {secret}", **POSTED}
         wire.send(request_bytes("POST", "/v1/tools/wait", headers, b'{"seconds": 600}'))
-        wait_until(lambda: client.get("/health").json()["calls_in_flight"] == 1)
+        wait_until(lambda: client.get("/health", headers=headers).json()["calls_in_flight"] == 1)
         assert hosted.server.stop() == 0
 
 

@@ -419,7 +419,7 @@ class Besieged:
 
     def health(self) -> dict[str, Any]:
         """Return what the server says of itself."""
-        reply = self.request("GET", "/health")
+        reply = self.request("GET", "/health", {"Authorization": f"Bearer {self.tokens['alice']}"})
         assert reply is not None
         found: dict[str, Any] = json.loads(reply.body)
         return found

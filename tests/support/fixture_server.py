@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
+from stackroom.assembly.measures import Reading
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
@@ -137,6 +138,9 @@ class Healthy:
 
     def states(self) -> dict[str, str]:
         return {}
+
+    def readings(self) -> list[Reading]:
+        return []
 
     def tasks(self) -> list[TaskStatus]:
         return []

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from stackroom.assembly.measures import Reading
 from stackroom.background.task import TaskStatus
 
 
@@ -13,12 +14,16 @@ class GivenHealth:
     others: dict[str, str] = field(default_factory=dict)
     unready: str | None = None
     in_background: list[TaskStatus] = field(default_factory=list)
+    measured: list[Reading] = field(default_factory=list)
 
     def problems(self) -> dict[str, str]:
         return self.degraded
 
     def states(self) -> dict[str, str]:
         return self.others | self.degraded
+
+    def readings(self) -> list[Reading]:
+        return self.measured
 
     def tasks(self) -> list[TaskStatus]:
         return self.in_background

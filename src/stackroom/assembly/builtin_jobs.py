@@ -32,7 +32,7 @@ from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, make_backup, settle_copy, store_item
 from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.timetable import MANUAL
+from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, Installed
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.packs.installed import SOURCE_FILE
@@ -90,7 +90,7 @@ def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
         )
 
     return [
-        declare(BACKUP_JOB, back_up, "0 3 * * *", resumes=True),
+        declare(BACKUP_JOB, back_up, BACKUP_SCHEDULE, resumes=True),
         declare("integrity_check", check_integrity, "30 3 * * *"),
         declare("prune_audit", prune_audit, "0 5 * * 0", resumes=True),
         declare("prune_logs", prune_logs, "15 5 * * *", resumes=True),

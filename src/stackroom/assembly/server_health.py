@@ -4,17 +4,30 @@ Each check is bounded in time and kept for a while, so that asking for the healt
 paths and addresses; who shows them takes these out for callers who do not administer the server.
 """
 
-from collections.abc import Mapping
+import shutil
+import time
+from collections.abc import Iterator, Mapping
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
 from stackroom.assembly.machine_limits import check_disk, check_files
-from stackroom.background.task import TaskState, TaskStatus
+from stackroom.assembly.measures import (
+    ENDS_SOON,
+    DiskTrend,
+    Reading,
+    find_job_problems,
+    find_stalled_vectors,
+    iter_catalogue_readings,
+    iter_job_readings,
+    iter_server_readings,
+    list_ending_tokens,
+)
+from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus
 from stackroom.background.threads import BoundedCheck
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.adapters import WatchedEmbedder
-from stackroom.errors import ExpectedError
+from stackroom.errors import ExpectedError, StorageError
 from stackroom.jobs.scheduler import TASK as JOBS_TASK
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.tools.catalogue import OpenCatalogue
@@ -27,12 +40,14 @@ AUDIT = "audit"
 JOBS = "jobs"
 CATALOGUE = "catalogue"
 COLLECTIONS = "collections"
+TOKENS = "tokens"
+WATCH_S = 60.0
 OK = "ok"
 PROBE_TEXT = "health"
 STILL_S = 120.0
 """A round of the scheduler that has not ended for so long stands still."""
 
-FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, DISK: 5.0, EMBEDDING: 5.0}
+FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, DISK: 5.0, EMBEDDING: 5.0, JOBS: 5.0}
 """How long the result of a check is kept."""
 
 
@@ -42,8 +57,11 @@ class ServerHealth:
     def __init__(self, app: App, control: Control | None, *, fresh_s: Mapping[str, float] = FRESH_S) -> None:
         self._app = app
         self._control = control
+        self._trend = DiskTrend()
+        self._job_problems: dict[str, str] = {}
+        self._token_note = OK
         self._checks: dict[str, BoundedCheck] = {
-            DISK: BoundedCheck(lambda: check_disk(app.settings.home), name=DISK, fresh_s=fresh_s[DISK]),
+            DISK: BoundedCheck(self._check_disk, name=DISK, fresh_s=fresh_s[DISK]),
             OPEN_FILES: BoundedCheck(check_files, name=OPEN_FILES),
             EMBEDDING: BoundedCheck(self._check_embedding, name="embedder", fresh_s=fresh_s[EMBEDDING]),
         }
@@ -51,12 +69,17 @@ class ServerHealth:
             self._checks[CONTROL_DATABASE] = BoundedCheck(
                 lambda: _check_control(control), name=CONTROL_DATABASE, fresh_s=fresh_s[CONTROL_DATABASE]
             )
+            self._checks[JOBS] = BoundedCheck(
+                lambda: self._check_jobs(control), name="history of jobs", fresh_s=fresh_s[JOBS]
+            )
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""
         found = {part: check.find_problem() for part, check in self._checks.items()}
         found |= {
-            JOBS: self._find_jobs_problem(),
+            JOBS: self._find_jobs_problem() or found.get(JOBS),
+            **self._job_problems,
+            **self._stalled(),
             **self._collection_problems(),
             **self._app.catalogue_problems(),
         }
@@ -67,7 +90,7 @@ class ServerHealth:
         """Return the state of every part: `ok`, what it is busy with, or what is wrong."""
         states = dict.fromkeys(self._checks, OK)
         if self._control is not None:
-            states |= {AUDIT: OK, JOBS: OK}
+            states |= {AUDIT: OK, JOBS: OK, TOKENS: self._token_note}
         if find_place(self._app.settings) is not None:
             states[COLLECTIONS] = OK
         states |= {f"{CATALOGUE} {one.name}": self._state_of(one) for one in self._app.list_served()}
@@ -78,6 +101,28 @@ class ServerHealth:
         newer = self._app.release_status.find_newer(catalogue.name)
         notes = [*_list_busy(catalogue), *([str(newer)] if newer is not None else [])]
         return "; ".join(notes) or OK
+
+    def readings(self) -> list[Reading]:
+        """Return the measures of jobs, tokens, disk, tasks, models and catalogues, as far as they can be read."""
+        return [
+            *self._job_readings(),
+            *iter_server_readings(self._app.settings.home, self.tasks(), self._app.list_used_embedders()),
+            *(reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)),
+        ]
+
+    def task(self) -> Task:
+        """Return the task that looks at every part, so that faults are logged though nobody asks for the health."""
+
+        def run(_context: TaskContext) -> str:
+            problems = self.problems()
+            if problems:
+                raise StorageError("; ".join(f"{part}: {problem}" for part, problem in sorted(problems.items())))
+            return "every part works"
+
+        description = "Looks at every part that /health names."
+        return Task(
+            name="watch parts", description=description, run=run, first_s=WATCH_S, period_s=WATCH_S, retry_s=WATCH_S
+        )
 
     def tasks(self) -> list[TaskStatus]:
         """Return the tasks in the background of the server."""
@@ -97,6 +142,27 @@ class ServerHealth:
         idle_s = 0.0 if task.last_at is None else (utc_now() - task.last_at).total_seconds()
         is_still = task.state is TaskState.RUNNING and idle_s > STILL_S
         return task.last_error or (f"the scheduler stands still for {idle_s:.0f} s" if is_still else None)
+
+    def _check_disk(self) -> str | None:
+        home = self._app.settings.home
+        return check_disk(home) or self._trend.find_problem(shutil.disk_usage(home).free, time.monotonic())
+
+    def _check_jobs(self, control: Control) -> None:
+        """Read which jobs failed, and which tokens end soon."""
+        self._job_problems = find_job_problems(control.database, utc_now())
+        ends = [ends_at for ends_at, _token in list_ending_tokens(control.database, utc_now() + ENDS_SOON)]
+        self._token_note = f"{len(ends)} end within {ENDS_SOON.days} days, the next on {ends[0]:%F}" if ends else OK
+
+    def _stalled(self) -> dict[str, str]:
+        """Return the catalogues whose vectors wait too long."""
+        found = {f"{CATALOGUE} {one.name}": find_stalled_vectors(one) for one in self._app.list_served()}
+        return {part: problem for part, problem in found.items() if problem is not None}
+
+    def _job_readings(self) -> Iterator[Reading]:
+        try:
+            yield from iter_job_readings(self._control.database, utc_now()) if self._control else ()
+        except StorageError:
+            return  # the control database is a part of its own
 
     def _collection_problems(self) -> dict[str, str]:
         """Return the collections that are not synced, as conditions of their catalogues, and the place if it fails."""

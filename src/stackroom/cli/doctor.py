@@ -5,13 +5,16 @@ from contextlib import closing
 
 import click
 
+from stackroom import LAYOUTS, __version__
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import SyncOutcome, find_collection_problems, find_place, load_state
 from stackroom.assembly.machine_limits import check_disk
+from stackroom.assembly.measures import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import Finding, json_option, report_findings
 from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
 from stackroom.errors import ExpectedError
 from stackroom.tools.health import examine
@@ -30,6 +33,8 @@ def doctor_command(ctx: click.Context, as_json: bool) -> None:
 
 def _examine(app: App) -> Iterator[Finding]:
     home = app.settings.home
+    layouts = ", ".join(f"{what} {number}" for what, number in LAYOUTS.items())
+    yield Finding(what="version", found=f"{__version__}; layouts: {layouts}", ok=True)
     yield Finding(what="library", found=str(home), ok=home.is_dir())
     problem = app.embedder.check()
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
@@ -60,8 +65,18 @@ def _examine_machine(app: App) -> Iterator[Finding]:
         with closing(ControlDatabase.open(database_url(app.settings))) as database:
             database.version()
             yield Finding(what="control database", found=f"works ({database.name})", ok=True)
+            yield from _examine_control(database)
     except ExpectedError as error:
         yield Finding(what="control database", found=error.full_message, ok=False)
+
+
+def _examine_control(database: ControlDatabase) -> Iterator[Finding]:
+    """Yield the jobs that failed, a backup that is late, and the tokens that end soon."""
+    now = utc_now()
+    for part, problem in find_job_problems(database, now).items():
+        yield Finding(what=part, found=problem, ok=False)
+    for ends_at, token in list_ending_tokens(database, now + ENDS_SOON):
+        yield Finding(what=f"token {token.name} of {token.user}", found=f"ends on {ends_at:%Y-%m-%d}", ok=True)
 
 
 def _examine_collections(app: App) -> Iterator[Finding]:
@@ -99,6 +114,8 @@ def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
         yield Finding(what=f"{name}: mended", found=done, ok=True)
     for part, is_ok, detail in examine(catalogue):
         yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)
+    if (problem := find_stalled_vectors(catalogue)) is not None:
+        yield Finding(what=f"{name}: vectors", found=problem, ok=False)
     yield from _examine_release(app, name)
 
 

@@ -50,7 +50,8 @@ def host(app: App, settings: Settings, load: Load) -> None:
     loader = new_pool("loader", 1)
     uploads = Uploads(app)
     add_upkeep(app, control.database if control else None)
-    app.background.add(MapTask(app).task(), uploads.task())
+    health = admin.health if admin else ServerHealth(app, None)
+    app.background.add(MapTask(app).task(), uploads.task(), health.task())
     try:
         gate = loader.submit(load, limiter=limiter, observers=observers, server_tools=tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
@@ -67,7 +68,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
                 *uploads.endpoints(),
             ],
             open_board=(lambda: admin.board) if admin else None,
-            health=admin.health if admin else ServerHealth(app, None),
+            health=health,
             hide_places=app.hide_places,
             on_listening=lambda address: _print_address(address, settings),
         )

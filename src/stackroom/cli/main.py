@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from stackroom import __version__
+from stackroom import LAYOUTS, __version__
 from stackroom.errors import ExpectedError, InterruptedByUser, did_you_mean
 from stackroom.text.safe import install_safe_streams
 
@@ -104,8 +104,11 @@ class Commands(click.Group):
                 )
 
 
+WRITTEN = "writes " + ", ".join(f"{what} of layout {number}" for what, number in LAYOUTS.items())
+
+
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="stackroom")
+@click.version_option(f"{__version__} ({WRITTEN})", prog_name="stackroom")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Catalogue servers for AI assistants.

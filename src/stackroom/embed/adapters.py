@@ -25,12 +25,15 @@ RECENT_QUERIES = 1024
 
 
 class WatchedEmbedder:
-    """Implements `Embedder` over another one, and counts the queries that could not be embedded."""
+    """Implements `Embedder` over another one; counts queries, their time, and those that could not be embedded."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
         self.failures = 0
         """How many queries could not be embedded so far."""
+        self.queries = 0
+        self.seconds = 0.0
+        """How long all queries took together."""
         self.problem: str | None = None
         """Why the last query could not be embedded; None where it could."""
 
@@ -53,12 +56,16 @@ class WatchedEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Embed a query."""
+        began_at = time.perf_counter()
         try:
             vector = self._inner.embed_query(text)
         except ExpectedError as error:
             self.failures += 1
             self.problem = error.message
             raise
+        finally:
+            self.queries += 1
+            self.seconds += time.perf_counter() - began_at
         self.problem = None
         return vector
 

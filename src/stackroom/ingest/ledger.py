@@ -124,6 +124,11 @@ def list_changes(path: Path) -> list[tuple[str, str]]:
     return [(str(name), str(reading)) for name, reading in _find(path, lambda db: _read(db, query)) or ()]
 
 
+def count_rejects(path: Path) -> int:
+    """Return how many rows a ledger file has as rejected; 0 where the file cannot be read."""
+    return int((_find(path, lambda db: _read(db, "SELECT count(*) FROM rejects")) or [(0,)])[0][0])
+
+
 def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> FoundT | None:
     """Read from a ledger file; None where there is none that can be read."""
     if not path.is_file():

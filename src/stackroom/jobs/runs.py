@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
@@ -183,6 +184,13 @@ class Runs:
         with self._database.read() as connection:
             rows = connection.execute(select(*COLUMNS).where(job_runs.c.id.in_(newest)))
             return {row.job: _run(row) for row in rows}
+
+    def list_ended(self) -> dict[str, list[JobRun]]:
+        """Return the runs of each job that were done or failed, the newest first."""
+        is_ended = job_runs.c.state.in_((RunState.DONE, RunState.FAILED))
+        with self._database.read() as connection:
+            rows = connection.execute(select(*COLUMNS).where(is_ended).order_by(job_runs.c.job, job_runs.c.id.desc()))
+            return {job: list(map(_run, some)) for job, some in groupby(rows, key=lambda row: str(row.job))}
 
     def list_runs(self, *, job: str | None, limit: int, offset: int) -> tuple[list[JobRun], int]:
         """Return a page of runs, the newest first, and the total."""

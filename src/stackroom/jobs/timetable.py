@@ -21,6 +21,7 @@ from stackroom.jobs.runs import RunCause, find_live, insert_run
 
 MANUAL = "manual"
 """The schedule of a job that only runs when it is triggered."""
+BACKUP_SCHEDULE = "0 3 * * *"
 LONGEST_STEPS = (59, 23, 31, 12, 7)
 """For each cron field: minute, hour, day of month, month, day of week."""
 STEP = re.compile(r"/([0-9]+)")

@@ -9,10 +9,13 @@ from typing import Any
 import orjson
 
 from stackroom.admin.logs import FIELDS, SAID_BY_FIELDS
+from stackroom.errors import BusyError, ModelError, OverloadedError, StorageError, UnavailableError
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.text.safe import safe_json, safe_line, safe_text
 
 calls = logging.getLogger("stackroom.calls")
+FAULTS = frozenset(error.code for error in (OverloadedError, StorageError, BusyError, ModelError, UnavailableError))
+"""Codes of answers by 503: the server, and not the caller, is at fault."""
 
 
 class JSONLines(logging.Formatter):
@@ -51,8 +54,9 @@ class CallLog:
     """Implements `Observer`: logs one line per call."""
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
-        """Log a call; refusals are warnings, bugs are errors."""
-        level = _LEVELS.get(entry.outcome, logging.WARNING)
+        """Log a call; refusals are warnings, bugs and whatever is answered by 503 are errors."""
+        is_fault = entry.error_code in FAULTS
+        level = logging.ERROR if is_fault else _LEVELS.get(entry.outcome, logging.WARNING)
         if not calls.isEnabledFor(level):
             return
         target = _on_one_line(entry.target)

@@ -160,7 +160,7 @@ class IdentityCache:
             version = self._read_version()
         except StorageError as error:
             if not self._is_down:
-                LOG.warning("no caller can be authenticated until the control database answers: %s", error.message)
+                LOG.error("no caller can be authenticated until the control database answers: %s", error.message)
             self._is_down = True
             return False
         self._is_down = False

@@ -39,6 +39,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from stackroom import LAYOUTS
 from stackroom.control.database.tables import (
     control_version,
     create_tables,
@@ -56,7 +57,7 @@ logger = logging.getLogger(__name__)
 BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = LAYOUTS["accounts"]
 FORMER_VERSION = 7
 """Brought to the present one when it is opened; others were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
@@ -231,7 +232,7 @@ class ControlDatabase:
         last, at = self._last_logged
         if detail != last or now - at >= LOG_AGAIN_S:
             self._last_logged = detail, now
-            logger.warning("the control database failed: %s", detail)
+            logger.error("the control database failed: %s", detail)
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error

@@ -5,7 +5,7 @@ degraded, are shown only to authenticated callers who may see them, and paths of
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Literal
@@ -15,6 +15,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from stackroom import __version__
+from stackroom.assembly.measures import Reading
 from stackroom.background.processes import list_children
 from stackroom.background.task import TaskStatus
 from stackroom.background.threads import list_threads
@@ -61,18 +62,18 @@ class CacheResult(EndpointResult):
 
 
 class HealthResult(EndpointResult):
-    """The state of the server."""
+    """The state of the server; strangers are told whether it is well, and nothing else."""
 
     status: Status
     live: bool
     ready: bool
-    version: str
-    uptime_s: float
-    degraded: list[DegradedPart]
-    parts: list[PartResult]
-    cache: CacheResult
-    streams: int
-    calls_in_flight: int
+    version: str | None = Field(default=None, exclude_if=is_none)
+    uptime_s: float | None = Field(default=None, exclude_if=is_none)
+    degraded: list[DegradedPart] | None = Field(default=None, exclude_if=is_none)
+    parts: list[PartResult] | None = Field(default=None, exclude_if=is_none)
+    cache: CacheResult | None = Field(default=None, exclude_if=is_none)
+    streams: int | None = Field(default=None, exclude_if=is_none)
+    calls_in_flight: int | None = Field(default=None, exclude_if=is_none)
 
 
 class LiveResult(EndpointResult):
@@ -125,23 +126,23 @@ class HealthEndpoints:
         """Tell whether the server lives, is ready, and what is degraded."""
         service = self._service
         viewer = await self._find_viewer(request)
-        problems, states = await self._find_problems(), await self._find_states()
-        phase, cache, ready = service.phase, cache_statistics(service), await self._is_ready()
-        parts = viewer.shown_parts(states, problems)
-        report = HealthResult(
-            status=_status(phase, problems),
-            live=True,
-            ready=ready,
-            version=__version__,
-            uptime_s=round(time.monotonic() - service.started_at, 1),
-            degraded=[
-                DegradedPart(part=part.part, reason=part.detail or "") for part in parts if part.state == "degraded"
-            ],
-            parts=parts,
-            cache=CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
-            streams=len(service.streams),
-            calls_in_flight=service.workers.in_flight,
-        )
+        phase, problems, ready = service.phase, await self._find_problems(), await self._is_ready()
+        report = HealthResult(status=_status(phase, problems), live=True, ready=ready)
+        if viewer is not None:
+            cache, parts = cache_statistics(service), viewer.shown_parts(await self._find_states(), problems)
+            report = report.model_copy(
+                update={
+                    "version": __version__,
+                    "uptime_s": round(time.monotonic() - service.started_at, 1),
+                    "degraded": [
+                        DegradedPart(part=one.part, reason=one.detail or "") for one in parts if one.state == "degraded"
+                    ],
+                    "parts": parts,
+                    "cache": CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
+                    "streams": len(service.streams),
+                    "calls_in_flight": service.workers.in_flight,
+                }
+            )
         return _reply(report, is_well=ready)
 
     async def show_live(self, _request: ServerRequest) -> Response:
@@ -159,7 +160,9 @@ class HealthEndpoints:
         viewer = self._require_viewer(request)
         problems, states = await self._find_problems(), await self._find_states()
         parts = {part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)}
-        readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
+        measures = await anyio.to_thread.run_sync(self._service.health.readings)
+        shown = [reading for reading in measures if viewer.may_read(reading)]
+        readings, accept = self._read(await self._is_ready(), parts, shown), request.http.headers.get("accept", "")
         body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
         return Response(body, headers={"Content-Type": media_type, **NO_STORE})
 
@@ -181,7 +184,7 @@ class HealthEndpoints:
             raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")
         return Viewer(principal=principal, hide_places=self._service.hide_places)
 
-    def _read(self, ready: bool, parts: Mapping[str, bool]) -> Gauges:
+    def _read(self, ready: bool, parts: Mapping[str, bool], readings: Sequence[Reading]) -> Gauges:
         service = self._service
         return Gauges(
             streams=len(service.streams),
@@ -189,15 +192,17 @@ class HealthEndpoints:
             is_ready=ready,
             cache=cache_statistics(service),
             parts=parts,
+            readings=readings,
         )
 
-    async def _find_viewer(self, request: ServerRequest) -> "Viewer":
-        """Return who is asking; a stranger where that cannot be found out now."""
+    async def _find_viewer(self, request: ServerRequest) -> "Viewer | None":
+        """Return who is asking, without a principal where that cannot be found out now; None for a stranger."""
+        hide_places = self._service.hide_places
         try:
             identity = await self._service.authenticator.identify(request.http.headers)
         except StorageError:
-            identity = None
-        return Viewer(principal=identity.principal if identity else None, hide_places=self._service.hide_places)
+            return Viewer(principal=None, hide_places=hide_places)
+        return Viewer(principal=identity.principal, hide_places=hide_places) if identity else None
 
     async def _is_ready(self) -> bool:
         """Tell whether calls are answered now: the server is up, and somebody can be served."""
@@ -228,7 +233,7 @@ def cache_statistics(service: Service) -> CacheStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """The caller who asks for the health, None for a stranger: what they may know of each part."""
+    """The caller who asks for the health, None while that cannot be found out: what they may know of each part."""
 
     principal: Principal | None
     hide_places: Callable[[str], str]
@@ -248,6 +253,10 @@ class Viewer:
             if entry not in shown:
                 shown.append(entry)
         return shown
+
+    def may_read(self, reading: Reading) -> bool:
+        """Tell whether the caller may see a measure: one of a catalogue is for those who see it."""
+        return CATALOGUE not in reading.labels or self._may_know(f"{CATALOGUE} {reading.labels[CATALOGUE]}")
 
     def shown_task(self, task: TaskStatus) -> TaskStatus:
         """Return a task; its reports without places where the caller does not administer the server."""

@@ -1,13 +1,17 @@
 """Counters of every call, for Prometheus."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from stackroom import LAYOUTS, __version__
+from stackroom.assembly.measures import Reading
 from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import AuditEntry, Outcome
 
@@ -28,6 +32,7 @@ class Gauges:
     cache: CacheStatistics
     parts: Mapping[str, bool] = field(default_factory=dict)
     """Part of the server → whether it works as it should."""
+    readings: Sequence[Reading] = ()
 
 
 class Metrics:
@@ -95,6 +100,9 @@ class _Reader(Collector):
         for part, is_ok in now.parts.items():
             healthy.add_metric([part], float(is_ok))
         yield healthy
+        build = {"version": __version__, **{f"{what}_layout": str(number) for what, number in LAYOUTS.items()}}
+        yield InfoMetricFamily("stackroom_build", "The version, and the layouts that it writes.", value=build)
+        yield from _families(now.readings)
         yield GaugeMetricFamily("stackroom_streams_open", "Open SSE streams and WebSockets.", value=now.streams)
         yield GaugeMetricFamily(
             "stackroom_calls_in_flight", "Calls that run or wait for their turn.", value=now.calls_in_flight
@@ -102,3 +110,13 @@ class _Reader(Collector):
         yield GaugeMetricFamily("stackroom_cache_entries", "Answers that are kept.", value=now.cache.entries)
         yield CounterMetricFamily("stackroom_cache_hits", "Calls answered from the cache.", value=now.cache.hits)
         yield CounterMetricFamily("stackroom_cache_misses", "Calls not found in the cache.", value=now.cache.misses)
+
+
+def _families(readings: Sequence[Reading]) -> Iterable[Metric]:
+    """Yield a metric for each measure that was read; docs/monitoring.md says what each is."""
+    for name, some in groupby(sorted(readings, key=attrgetter("name")), key=attrgetter("name")):
+        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+        family = kind(f"stackroom_{name}", f"Measure: {name.replace('_', ' ')}.", labels=())
+        for reading in some:
+            family.add_sample(f"stackroom_{name}", dict(reading.labels), reading.value)
+        yield family

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from stackroom.assembly.measures import Reading
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
@@ -30,6 +31,9 @@ class Health(Protocol):
 
     def states(self) -> dict[str, str]:
         """Return the state of every part: `ok`, what it is busy with, or what is wrong."""
+
+    def readings(self) -> Sequence[Reading]:
+        """Return the measures of jobs, tokens, disk, tasks, models and catalogues, for Prometheus."""
 
     def tasks(self) -> Sequence[TaskStatus]:
         """Return the tasks in the background of the server."""

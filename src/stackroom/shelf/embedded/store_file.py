@@ -14,6 +14,7 @@ from typing import Any
 
 import apsw
 
+from stackroom import LAYOUTS
 from stackroom.checksums import Seal
 from stackroom.errors import StorageError
 from stackroom.shelf.port import Checkpoint
@@ -55,7 +56,7 @@ FROM records WHERE digest IN (SELECT digest FROM embeddings WHERE model = ?3)
 """Logs a change of each record that has a vector of the model switched to, so that readers notice the switch."""
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
 """Created on first use, by an edit or a build of an editable catalogue."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = LAYOUTS["records"]
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
