@@ -10,3 +10,4 @@ from stackroom.python.results import Results as Results
 from stackroom.python.results import Table as Table
 
 __version__: str
+LAYOUTS: dict[str, int]
