@@ -13,7 +13,7 @@ from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from stackroom.ingest.ledger import Ledger
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 FIND_GUARD = "stackroom.assembly.update_guard:find_guard"
 """Loaded for catalogues that were graded: it searches."""
+MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
+"""Loaded for catalogues with pictures."""
 WAIT_S = 10.0
 """How long the update of a graded catalogue waits for another process that embeds."""
 
@@ -119,7 +121,7 @@ def add_catalogue(
         is_abandoned = False
         try:
             report = update.run(progress)
-            update.lay_out(report)
+            update.draw(report)
         except ExpectedError:
             is_abandoned = shelf.is_empty()
             raise
@@ -160,8 +162,12 @@ class _Update:
         self._derive(self.shelf.reader(), report)
         return report
 
-    def lay_out(self, report: IngestReport) -> None:
-        """Bring the map up to the records; it is no part of what makes them searchable, and nobody waits for it."""
+    def draw(self, report: IngestReport) -> None:
+        """Bring thumbnails and the map up to the records; they are no part of what makes these searchable."""
+        spec = self.recipe.loaded.spec
+        if spec.field_with_role(FieldRole.PICTURE) is not None:
+            sources, make = (*self.place.sources, self.source.name), load_target(MAKE_THUMBNAILS)
+            report.notes += make(self.place.folder, sources, self.workshop.settings, spec, self.shelf.reader())
         if self.embedder is None:
             return
         if (problem := keep_map(self.place, lambda: nullcontext(self.shelf))) is not None:

@@ -15,6 +15,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.media import MediaSpec
 from stackroom.tools.own_storage import OwnKinds
+from stackroom.tools.pictures import picture_media
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec
@@ -86,6 +87,8 @@ class ToolboxBuilder:
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
         media = [media for part in parts for media in part.media]
+        covered = {one.catalogue for one in media}
+        media += picture_media([one for one in opened if one.name not in covered])
         generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
         tools = [*shown, *generic, *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds])]
         if len(opened) > 1:

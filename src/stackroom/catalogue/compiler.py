@@ -125,6 +125,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         id_template=id_template,
         group_path=declaration.group,
         editable=declaration.editable,
+        fetch_pictures=declaration.fetch_pictures,
         embed=_embed_spec(declaration.embed) if declaration.embed else None,
         search=SearchSpec(**declaration.search.model_dump()),
         recommend=declaration.recommend,

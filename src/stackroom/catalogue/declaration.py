@@ -170,6 +170,9 @@ class Declaration(Declared):
     """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
     editable: bool = False
     """Whether records may be edited by hand."""
+    fetch_pictures: bool = False
+    """Whether a build fetches the pictures at web addresses that a field with the role `picture` has, to keep small
+    copies of them; the page never asks other servers for them."""
     fields: dict[str, DeclaredField]
     """The fields of a record; one has the role `title`."""
     kinds: dict[str, DeclaredKind] = Field(default={})

@@ -4,6 +4,7 @@
 work from a `CatalogueSpec` alone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +13,9 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from stackroom.catalogue.column_template import ColumnPart
+from stackroom.catalogue.labels import UNSAID, label_of, plain_label, time_unit_of, value_in_words
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
+from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text
 
 
@@ -43,7 +46,7 @@ class FieldRole(StrEnum):
     PLACE = "place"
     """Where it is, or comes from."""
     PICTURE = "picture"
-    """The address of an image of it."""
+    """An image of it: its address, or a file within the folder of the source."""
     LINK = "link"
     """The address of its web page."""
 
@@ -141,6 +144,19 @@ class FieldSpec:
     def collects(self) -> bool:
         """Tell whether the field collects the values of every row of a group."""
         return self.type in LIST_TYPES
+
+    @property
+    def time_unit(self) -> str:
+        """The unit of the lengths of time that the field has, by its declaration or its name; empty if it has none."""
+        return (canonical_unit(self.unit) if self.unit else time_unit_of(self.name)) if self.is_numeric else ""
+
+    def in_words(self, value: str) -> str:
+        """Return a value as people write it: `Not yet aired` for `NOT_YET_AIRED`."""
+        return value_in_words(value) if self.type is FieldType.ENUM else value
+
+    def says(self, value: str) -> bool:
+        """Tell whether a value says anything; `UNKNOWN` of an enumeration does not."""
+        return bool(value.strip()) and not (self.type is FieldType.ENUM and value.casefold() in UNSAID)
 
     def is_of(self, kind: str) -> bool:
         """Tell whether records of this kind have the field."""
@@ -409,6 +425,8 @@ class CatalogueSpec:
     group_path: str = ""
     """The path in a row whose value is the id of the record that the row is a part of; empty: each row is a record."""
     editable: bool = False
+    fetch_pictures: bool = False
+    """Whether a build makes thumbnails of pictures at web addresses."""
     embed: EmbedSpec | None = None
     search: SearchSpec = SearchSpec()
     recommend: RecommendSpec | None = None
@@ -429,6 +447,13 @@ class CatalogueSpec:
     def _by_role(self) -> dict[FieldRole, FieldSpec]:
         """Role → the first field that has it."""
         return {field.role: field for field in reversed(list(self.fields.values())) if field.role}
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """Field → its name as people write it; the plain words of it where two fields would be called the same."""
+        labels = {name: label_of(name) for name in self.fields}
+        counts = Counter(labels.values())
+        return {name: label if counts[label] == 1 else plain_label(name) for name, label in labels.items()}
 
     @property
     def derives_kinds(self) -> bool:

@@ -236,9 +236,3 @@ def _last_word(words: tuple[str, ...]) -> str:
 
 def _is_about(words: Iterable[str], topic: str) -> bool:
     return is_about(words, f"telling_{topic}")
-
-
-def label_of(name: str) -> str:
-    """Return the name of a field in words: `release_date` is `Release date`."""
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]

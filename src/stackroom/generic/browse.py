@@ -116,6 +116,16 @@ class OverviewField(GenericResult):
     role: str | None
     filter: str | None
     sortable: bool
+    words: dict[str, str] = Field(default_factory=dict, exclude_if=is_empty)
+    """The values of an enumeration → how people write them, where that differs."""
+
+
+class FirstRecord(GenericResult):
+    """One of the best known records of a catalogue, as its cover shows it."""
+
+    title: str
+    kind: str
+    image: str | None
 
 
 class CatalogueOverview(GenericResult):
@@ -130,6 +140,7 @@ class CatalogueOverview(GenericResult):
     has_audio: bool
     samples: list[str]
     """Queries to begin with."""
+    first: list[FirstRecord]
     changed_at: str | None
     fields: list[OverviewField]
     """The most telling first."""

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
-from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.buckets import round_width, usual_range
+from stackroom.generic.record_text import number_in_words
 from stackroom.generic.result_set import search_keys
 from stackroom.generic.shapes import Bar, Facet, FacetValue
 from stackroom.model.record import Key
@@ -52,10 +53,16 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
             first=shown_number(start, field),
             last=shown_number(_end(end, greatest, field), field),
             count=count,
+            words=_in_words(start, _end(end, greatest, field), field),
         )
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
     return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}
+
+
+def _in_words(first: float, last: float, field: FieldSpec) -> list[str] | None:
+    has_unit = field.unit or field.time_unit
+    return [number_in_words(first, field), number_in_words(last, field)] if has_unit else None
 
 
 def _starts(known: Numbers, field: FieldSpec) -> list[float]:
@@ -130,7 +137,11 @@ class FacetedSet:
         return [facet for facet in facets if facet is not None][:MOST_FACETS]
 
     def _facet(self, name: str, field: FieldSpec, *, like: str) -> Facet | None:
-        about: dict[str, Any] = {"field": name, "label": label_of(name), "type": field.type.value}
+        about: dict[str, Any] = {
+            "field": name,
+            "label": self.view.spec.labels.get(name) or label_of(name),
+            "type": field.type.value,
+        }
         if field.filter is FilterKind.RANGE:
             drawn = draw_histogram(self.view.reader.numbers(field.name, self._other_keys(field)), field)
             chosen = self.filters.get(name) or {}

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
-from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.maps.following import FinishedMaps
 from stackroom.maps.labels import (
@@ -74,7 +73,7 @@ class VisibleMap:
     def list_colour_fields(self) -> list[dict[str, str]]:
         """Return the fields that the map can be coloured by, the most telling first, each with its label."""
         kind = [{"field": KIND_FIELD, "label": "Kind"}] if len(self.spec.kinds) > 1 else []
-        return [*({"field": one.name, "label": label_of(one.name)} for one in self._colour_fields()), *kind]
+        return [*({"field": one.name, "label": self.spec.labels[one.name]} for one in self._colour_fields()), *kind]
 
     def colour_by(self, name: str) -> MapColours:
         """Return the colours by a field."""

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
-from stackroom.catalogue.telling import label_of
-from stackroom.generic.browse import CatalogueOverview, OverviewField
+from stackroom.generic.browse import CatalogueOverview, FirstRecord, OverviewField
 from stackroom.generic.facets import FacetedSet
 from stackroom.generic.record import (
     RankedRecord,
     RecordForm,
     fields_of_relations,
     filter_of,
+    find_image,
     list_related,
     shape_fields,
     shape_records,
@@ -113,14 +114,19 @@ TAGS_SHOWN = 3
 def describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> CatalogueOverview:
     """Return a catalogue in short; `scope` is that of a list without filters."""
     last = view.catalogue.shelf.history().list_changes(limit=1)
+    first = [one.record for one in list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page]
     return CatalogueOverview(
         summary=view.spec.summary,
         kinds=list(view.spec.kinds),
         listed=view.reader.count(scope),
         left_out=count_left_out(view, scope),
         has_vectors=view.reader.model is not None,
-        has_audio=media.has_files_of(view.name),
-        samples=_sample_queries(view, scope),
+        has_audio=media.has_audio_of(view.name),
+        samples=_sample_queries(view, scope, first),
+        first=[
+            FirstRecord(title=view.spec.title_of(one), kind=one.kind, image=find_image(view.name, one.id, media))
+            for one in first
+        ],
         changed_at=last[0].at.isoformat() if last else None,
         fields=_describe_fields(view.spec),
     )
@@ -135,25 +141,24 @@ def _describe_fields(spec: CatalogueSpec) -> list[OverviewField]:
     return [
         OverviewField(
             field=name,
-            label=label_of(name),
+            label=spec.labels.get(name) or label_of(name),
             type=field.type,
             role=field.role,
             filter=filter_of(field),
             sortable=name in sortable,
+            words={value: said for value in field.values if (said := field.in_words(value)) != value},
         )
         for name, field in (*kind, *((field.name, field) for field in (*columns, *others)))
     ]
 
 
-def _sample_queries(view: CatalogueView, scope: Scope) -> list[str]:
+def _sample_queries(view: CatalogueView, scope: Scope, first: Sequence[Record]) -> list[str]:
     """Return queries to begin with: declared ones, or frequent tags and the names of the best known records."""
     if view.spec.samples:
         return list(view.spec.samples)
     tags = next((field for field in view.spec.column_fields if field.type is FieldType.TAGS and field.facet), None)
     values = [facet.value for facet in view.reader.facets(tags.name, scope=scope)] if tags else []
-    listed = list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page
-    titles = [view.spec.title_of(ranked.record) for ranked in listed]
-    return list(dict.fromkeys((*_paired(values), *titles)))[:SAMPLES]
+    return list(dict.fromkeys((*_paired(values), *map(view.spec.title_of, first))))[:SAMPLES]
 
 
 def _paired(values: Sequence[str]) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord, RecordForm, shape_records
 from stackroom.generic.shapes import DrawnParams, ForPages, RecordsResult, ShownRecord, StatedId, when_known

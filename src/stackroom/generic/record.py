@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
-from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError
 from stackroom.generic.record_text import (
     BETWEEN_FIELDS,
@@ -20,7 +20,6 @@ from stackroom.generic.record_text import (
     snippet_of,
     table_columns,
     told_fields,
-    with_unit,
 )
 from stackroom.generic.shapes import RecordField, ShownRecord, Tile, TileField
 from stackroom.ingest.ledger import find_places, find_written
@@ -165,11 +164,11 @@ def shape_tile(
         line=_line(record, spec, line),
         text=snippet_of(record, spec),
         fields=[
-            TileField(field=field.name, label=label_of(field.name), value=short_value(record.get(field.name), field))
+            TileField(field=field.name, label=spec.labels[field.name], value=short_value(record.get(field.name), field))
             for field in told
         ],
-        image=_find_media(catalogue, record.id, media, MediaKind.COVER),
-        audio=_find_media(catalogue, record.id, media, MediaKind.AUDIO) is not None,
+        image=find_image(catalogue, record.id, media),
+        audio=media.find_file_in(catalogue, record.id, MediaKind.AUDIO) is not None,
         cells=_cells(record, spec) if has_cells else None,
     )
 
@@ -180,11 +179,12 @@ def _line(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec]) -> s
     return BETWEEN_FIELDS.join(part for part in (kind, *values) if part)
 
 
-def _find_media(catalogue: str, record_id: RecordId, media: CallerMedia, kind: MediaKind) -> str | None:
-    """Return the address of a file of a record on this server; None where it has none."""
-    if media.find_file_in(catalogue, record_id, kind) is None:
+def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str | None:
+    """Return the address of a small picture of a record on this server; None where it has none."""
+    found = media.find_file_in(catalogue, record_id, MediaKind.THUMBNAIL)
+    if found is None:
         return None
-    return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{kind}/{quote(record_id)}"
+    return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}/{quote(record_id)}?v={found.version}"
 
 
 def _cells(record: Record, spec: CatalogueSpec) -> dict[str, str]:
@@ -198,13 +198,13 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
     return [
         RecordField(
             field=field.name,
-            label=label_of(field.name),
+            label=spec.labels[field.name],
             type=field.type,
             role=field.role,
             filter=filter_of(field),
             value=plain.get(field.name),
             text=_text(record, field),
-            is_shown=has_value(record, field) and field.name not in related,
+            is_shown=has_value(record, field) and field.name not in related and not _is_picture_file(field),
             is_edited=field.is_of(record.kind) and field.type is not FieldType.JSON and field.name not in copied,
             required=field.required,
             choices=list(field.values),
@@ -215,9 +215,13 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
     ]
 
 
+def _is_picture_file(field: FieldSpec) -> bool:
+    return field.role is FieldRole.PICTURE and field.type is FieldType.TEXT
+
+
 def _text(record: Record, field: FieldSpec) -> str:
     value = record.get(field.name)
-    return short_value(value, field) if field.is_numeric else with_unit(", ".join(texts_of(value)), field)
+    return short_value(value, field) if field.is_numeric else ", ".join(map(field.in_words, texts_of(value)))
 
 
 def filter_of(field: FieldSpec) -> str | None:

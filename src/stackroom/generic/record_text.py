@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any
 
+from stackroom.catalogue.labels import TIME_UNITS, length_in_words
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
 from stackroom.catalogue.telling import FEWEST, rank_fields, telling_fields
 from stackroom.model.record import Record, Value
@@ -55,8 +56,13 @@ def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] =
 def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
     """Return fields of a record, with their names, on one line."""
     return BETWEEN_FIELDS.join(
-        [f"{field.name}: {short_value(record.fields.get(field.name), field)}" for field in fields]
+        [f"{field.name}: {_value_on_line(record.fields.get(field.name), field)}" for field in fields]
     )
+
+
+def _value_on_line(value: Value, field: FieldSpec) -> str:
+    """Return a value beside the field's own name, which may be that of its unit: `minutes: 90`."""
+    return with_unit(number_text(value), field) if isinstance(value, int | float) else short_value(value, field)
 
 
 def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
@@ -69,8 +75,8 @@ def short_value(value: Value, field: FieldSpec) -> str:
     if field.type is FieldType.JSON:
         return shorten(json.dumps(value, ensure_ascii=False), VALUE_CHARS)
     if isinstance(value, int | float):
-        return with_unit(number_text(value), field)
-    texts = [text for text in texts_of(value) if text.strip()]
+        return number_in_words(value, field)
+    texts = [field.in_words(text) for text in texts_of(value) if field.says(text)]
     more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
     return ", ".join([*_short_lines(texts[:VALUES_ON_A_LINE]), *more])
 
@@ -79,6 +85,13 @@ def number_text(number: float) -> str:
     """Return a number as people write it."""
     short = round(number, DECIMALS)
     return str(int(short) if float(short).is_integer() else short)
+
+
+def number_in_words(number: float, field: FieldSpec) -> str:
+    """Return a number of a field with its unit: `45 %`, `2 h 10 min`."""
+    if (unit := field.time_unit) in TIME_UNITS:
+        return length_in_words(number, unit)
+    return with_unit(number_text(number), field)
 
 
 def with_unit(text: str, field: FieldSpec) -> str:
@@ -90,7 +103,7 @@ def has_value(record: Record, field: FieldSpec) -> bool:
     """Tell whether a record has something to show in a field."""
     value = record.fields.get(field.name)
     if isinstance(value, str):
-        return bool(value.strip())
+        return field.says(value)
     if not isinstance(value, tuple | list):
         return value is not None
     return bool("".join(texts_of(value)).strip())
@@ -145,8 +158,10 @@ def _any_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
 
 
 def _plain_value(value: Value, field: FieldSpec) -> Any:
-    if field.type is FieldType.JSON or (field.unit and isinstance(value, int | float)):
+    if field.type is FieldType.JSON:
         return short_value(value, field)
+    if field.unit and isinstance(value, int | float):
+        return with_unit(number_text(value), field)
     if isinstance(value, tuple | list):
         return _short_lines(texts_of(value)[:VALUES_ON_A_LINE])
     return _short_lines([value])[0] if isinstance(value, str) else value

@@ -144,6 +144,8 @@ class Bar(GenericResult):
     first: Number
     last: Number
     count: int
+    words: list[str] | None = when_known()
+    """Both ends with their unit, where they have one."""
 
 
 class Facet(GenericResult):

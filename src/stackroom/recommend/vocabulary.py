@@ -1,11 +1,10 @@
 """The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
 
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from stackroom.catalogue.labels import plain_label
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, TotalSpec
-from stackroom.catalogue.telling import label_of
 from stackroom.model.scope import KIND_FIELD, TIMES, Range, Scope, Visibility
 from stackroom.search.moods import mood_tones
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
@@ -22,7 +21,6 @@ GREATEST = 1e300
 MOST_VALUES = 20_000
 """The values of a field with more than this are found as words only."""
 COUNTRIES = {country: phrases(written) for country, written in WORDS["countries"].items()}
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 _KEPT = KeptBySnapshot[tuple[frozenset[str] | None, int], PreferenceVocabulary]()
 
@@ -86,7 +84,7 @@ def _number_fields(spec: CatalogueSpec) -> list[FieldSpec]:
 
 
 def _label(name: str) -> str:
-    return label_of(CAMEL.sub(" ", name)).lower()
+    return plain_label(name).lower()
 
 
 def _labels(numbers: Sequence[FieldSpec]) -> dict[str, str]:

@@ -24,6 +24,8 @@ from stackroom.serve.async_gate import AsyncGate, Caller
 CALL = "tools/call"
 RETRY_AFTER = "io.stackroom/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
+DRAWN = "drawn"
+"""Marks an answer that a client which shows views asked for; which clients do, the SDK knows."""
 FLAGGED = "io.stackroom/flagged"
 """The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
 
@@ -65,7 +67,7 @@ class DirectCalls:
         if gate is None or not _is_valid(params, revision):
             return caller
         begun = self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
-        if begun.answer is not None:
+        if begun.answer is not None and DRAWN not in begun.answer.encodings:
             with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
                 result = self._encoded(begun.answer, revision)
                 return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)

@@ -5,19 +5,31 @@ with style and script in it, made of the page's modules when it is first read: i
 server. Joining them knows the forms of `import` and `export` that these modules have, and refuses any other.
 """
 
+import base64
 import posixpath
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from itertools import count
 from typing import Any
 
+import orjson
 from mcp import types
 from mcp.server.lowlevel import Server
 
+from stackroom.errors import StorageError
+from stackroom.gate.answer import Answer
+from stackroom.generic.record import shape_tile
+from stackroom.model.principal import Principal
+from stackroom.model.record import RecordId
+from stackroom.model.scope import Scope
 from stackroom.serve.async_gate import Context
+from stackroom.text.safe import safe_json
+from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
 from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 EXTENSION = "io.modelcontextprotocol/ui"
 URI = "ui://stackroom/hits.html"
@@ -29,6 +41,10 @@ TOOL_META: dict[str, Any] = {
 SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}
 VIEW_META: dict[str, Any] = {"ui": {"prefersBorder": True}}
 """It asks for no permission and no network: an assistant that shows it need not let it load anything."""
+TILES = "stackroom/tiles"
+"""The key in the `_meta` of an answer that has its results as the view draws them; no model reads it."""
+MOST_PICTURE_BYTES = 250_000
+"""How much of an answer's pictures the view gets; records beyond have drawn covers."""
 
 
 def declare_views(server: Server[Any]) -> None:
@@ -56,6 +72,32 @@ def with_view(entry: types.Tool, tool: ToolSpec) -> types.Tool:
     """Return the entry of a tool with the view of its answers, where these list records that were found."""
     finds = tool.searches is not None or tool.recommends is not None or "results" in tool.result.model_fields
     return entry.model_copy(update={"meta": TOOL_META}) if finds else entry
+
+
+def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict[str, Any]:
+    """Return the results of an answer as the page draws them, by id; pictures are part of it, as far as they fit."""
+    media, tiles, room = CallerMedia(principal, toolbox.media), {}, MOST_PICTURE_BYTES
+    catalogues, scope = {one.name: one for one in toolbox.catalogues}, Scope(visibility=principal.visibility)
+    for address in [str(result.get("id", "")) for result in (answer.structured or {}).get("results", ())]:
+        name, _, record_id = address.partition("/")
+        with suppress(StorageError, KeyError):  # the answer has what is known without it
+            view = catalogues[name].view()
+            if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
+                file = media.find_file_in(name, record.id, MediaKind.THUMBNAIL)
+                image = _inline(file) if file is not None and file.size_bytes <= room else None
+                room -= len(image or "")
+                tile = shape_tile(view.spec, name, record, media).model_dump(mode="json")
+                tiles[address] = {**tile, "image": image}
+    drawn: dict[str, Any] = orjson.loads(safe_json(orjson.dumps(tiles).decode()))
+    return drawn
+
+
+def _inline(file: MediaFile) -> str | None:
+    """Return a picture as an address that has all of it; None where it is gone."""
+    try:
+        return f"data:{file.mime_type};base64,{base64.b64encode(file.path.read_bytes()).decode()}"
+    except OSError:
+        return None
 
 
 def view_contents(document: str) -> types.TextResourceContents:

@@ -34,9 +34,18 @@ from stackroom.errors import (
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.principal import Principal
 from stackroom.serve.async_gate import AsyncGate, Callers, Context, Workers, has_plain_names
-from stackroom.serve.direct_calls import CALL, DirectCalls, flagged, tool_result
+from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
+from stackroom.serve.hits_view import (
+    TILES,
+    answer_extension,
+    build_view,
+    declare_views,
+    draw_results,
+    shows_views,
+    view_contents,
+    with_view,
+)
 from stackroom.serve.hits_view import URI as VIEW_URI
-from stackroom.serve.hits_view import answer_extension, build_view, declare_views, shows_views, view_contents, with_view
 from stackroom.serve.list_changes import ListChanges
 from stackroom.serve.prompts import Prompt, get_prompt, list_prompts
 from stackroom.settings import ToolNames
@@ -305,7 +314,15 @@ class Handlers:
         with protocol_errors():
             caller = self._callers(context)
             work = self._gate.call(caller, params.name, params.arguments or {})
-            return tool_result(await with_progress(context, caller.via, work))
+            answer = await with_progress(context, caller.via, work)
+            result = tool_result(answer)
+            if shows_views(context) and answer.structured and answer.structured.get("results"):
+                principal, answer.encodings[DRAWN] = caller.principal, b""
+                drawn = await self._gate.run(
+                    principal, lambda gate: draw_results(answer, gate.toolbox_of(principal), principal)
+                )
+                result["_meta"] = {**result.get("_meta", {}), TILES: drawn}
+            return result
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -61,18 +61,21 @@ def open_web_file(
 
 def _fetched(url: str, folder: Path, settings: Settings, resolve: Resolve | None) -> Path:
     """Fetch a file into a folder, under a name with the suffix of its format."""
-    rules = settings.sources
-    guard = AddressGuard(
-        AddressRules.of(hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports),
-        resolve=resolve,
-    )
-    fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
+    limits = FetchLimits(max_bytes=settings.sources.max_download_mb * MEGABYTE)
+    fetcher = Fetcher(source_guard(settings, resolve), limits=limits)
     part = folder / "part"
     try:
         fetched = fetcher.fetch_copy(url, part)
         return part.rename(folder / f"file{_find_suffix(url, fetched)}")
     except ExpectedError as error:
         raise _explained(url, error) from error
+
+
+def source_guard(settings: Settings, resolve: Resolve | None = None) -> AddressGuard:
+    """Return the guard of what is fetched for a catalogue: public addresses, and those that the settings allow."""
+    rules = settings.sources
+    allowed = AddressRules.of(hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports)
+    return AddressGuard(allowed, resolve=resolve)
 
 
 def _explained(url: str, error: ExpectedError) -> ExpectedError:

@@ -16,6 +16,8 @@ class MediaKind(StrEnum):
 
     AUDIO = "audio"
     COVER = "cover"
+    THUMBNAIL = "thumbnail"
+    """A small picture of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,11 @@ class MediaFile:
     modified_at: float
     """The modification time, in seconds since 1970."""
 
+    @property
+    def version(self) -> str:
+        """A text that is another when the file has changed."""
+        return f"{self.modified_at:.0f}-{self.size_bytes}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaSpec:
@@ -39,6 +46,7 @@ class MediaSpec:
     """Returns a file of a record by its id; None where the principal may see none."""
     known_among: Callable[[Principal, Sequence[str]], AbstractSet[str]]
     """Returns those of these ids whose records exist and may be seen."""
+    has_audio: bool = True
 
 
 class CallerMedia:
@@ -70,9 +78,9 @@ class CallerMedia:
         found = (spec.find(self._principal, record_id, kind) for spec in self._specs if spec.catalogue == catalogue)
         return next((file for file in found if file is not None), None)
 
-    def has_files_of(self, catalogue: str) -> bool:
-        """Tell whether records of a catalogue may have files."""
-        return any(spec.catalogue == catalogue for spec in self._specs)
+    def has_audio_of(self, catalogue: str) -> bool:
+        """Tell whether records of a catalogue may have audio."""
+        return any(spec.catalogue == catalogue and spec.has_audio for spec in self._specs)
 
     def missing_among(self, ids: Sequence[str]) -> list[str]:
         """Return the ids that no catalogue has, each once, in their order."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
-from stackroom.catalogue.telling import label_of
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -396,7 +396,8 @@ def describe(condition: Condition, spec: CatalogueSpec) -> str:
     """Return a condition in a few words: "not horror", "Year ≥ 2011"."""
     label = label_of("kind" if condition.field == KIND_FIELD else condition.field)
     if not isinstance(condition, Range):
-        values = ", ".join(condition.values)
+        field = spec.fields.get(condition.field)
+        values = ", ".join(map(field.in_words, condition.values) if field else condition.values)
         return f"not {values}" if isinstance(condition, NoneOf) else f"{label}: {values}"
     bounds = written_range(condition, spec.fields[condition.field])
     low, high = bounds.get("min"), bounds.get("max")

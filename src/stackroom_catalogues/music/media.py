@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from stackroom.api import Action, MediaFile, MediaKind, MediaSpec, OpenCatalogue, Principal, RecordId, Scope, find_file
+from stackroom.api import (
+    Action,
+    MediaFile,
+    MediaKind,
+    MediaSpec,
+    OpenCatalogue,
+    Principal,
+    RecordId,
+    Scope,
+    find_file,
+    find_picture,
+)
 
 
 def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
@@ -16,8 +27,10 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
     def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
         view, scope = catalogue.view(), Scope(visibility=principal.visibility)
         found = view.find_record(RecordId(record_id), scope=scope)
-        if found is not None and kind is MediaKind.COVER and not found.get("cover") and found.get("album_id"):
+        if found is not None and kind is not MediaKind.AUDIO and not found.get("cover") and found.get("album_id"):
             found = view.find_record(RecordId(str(found.get("album_id"))), scope=scope)
+        if kind is MediaKind.THUMBNAIL:
+            return find_picture(catalogue, found) if found else None
         name = found.get("file" if kind is MediaKind.AUDIO else "cover") if found else None
         return find_file(_roots(catalogue), str(name)) if name else None
 

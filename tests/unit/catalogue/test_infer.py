@@ -366,3 +366,11 @@ def ids_of(spec: CatalogueSpec, rows: Sequence[Row]) -> set[str]:
                 require_valid(record, spec)
                 ids.add(record.id)
     return ids
+
+
+def test_a_column_of_picture_files_is_the_picture_and_never_the_id() -> None:
+    rows = [{"name": f"Plant {one}", "photo": f"pics/{one:03d}.jpg", "height": str(one)} for one in range(40)]
+    spec, inferred = infer(rows)
+    assert (spec.fields["photo"].role, spec.fields["photo"].searched) == (FieldRole.PICTURE, False)
+    assert field_for(inferred, "photo").reason == "files of pictures"
+    assert spec.id_path != "photo"

@@ -170,6 +170,9 @@ class _Inference:
             return replace(field, role=role, searched=True, filtered=False, facet=False, reason=reason)
         if role is None or field.type not in ROLE_TYPES[role]:
             return field
+        if role is FieldRole.PICTURE and field.type is FieldType.TEXT:
+            reason = f"files of pictures{gaps(column)}"
+            return replace(field, role=role, searched=False, filtered=False, facet=False, reason=reason)
         is_event = role is FieldRole.TIME and not is_about(column.words, "lifetimes")
         return replace(field, role=role, reason=f"{field.reason}; when it happened" if is_event else field.reason)
 

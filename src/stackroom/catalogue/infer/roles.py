@@ -14,6 +14,7 @@ from stackroom.catalogue.infer.words import (
     is_title_name,
     is_unnamed,
     is_year,
+    names_pictures,
     percent,
 )
 from stackroom.catalogue.profile import ColumnProfile, Form, distinct_together
@@ -33,7 +34,6 @@ TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_
 PERSON_NAMES = (re.compile(r"first ?name|given ?name|forename"), re.compile(r"last ?name|sur ?name|family ?name"))
 BRACES = re.compile(r"[{}]")
 COLUMN_IN_TEMPLATE = re.compile(r"\{([^{}]+)\}")
-PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
 POPULARITY_NAME = re.compile(
     r"(\w+ )?popularity|\w+ (votes|voters|sales)"
     r"|((num|number|no|total) (of )?)?(users? )?(votes|ratings|voters|raters|rated|reviews|owned|owners)"
@@ -265,7 +265,8 @@ def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
 
 def _worth_as_picture(column: ColumnProfile) -> float:
     size = 0.5 if is_about(column.words, "small_pictures") else 1.0
-    return column.filled_share * size * (column.form is Form.URL and _shows_pictures(column))
+    is_file = column.form is Form.TEXT and not column.is_list and names_pictures(column)
+    return column.filled_share * size * (is_file or (column.form is Form.URL and _shows_pictures(column)))
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
@@ -275,7 +276,7 @@ def _worth_as_link(column: ColumnProfile) -> float:
 
 
 def _shows_pictures(column: ColumnProfile) -> bool:
-    return is_about(column.words, "pictures") or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
+    return is_about(column.words, "pictures") or names_pictures(column)
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {

@@ -6,6 +6,7 @@ import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.catalogue.infer.fields import InferredField
+from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.text.normalise import clean
 
@@ -45,8 +46,8 @@ def _text_in_toml(text: str) -> str:
 
 
 def _summary(title: str, fields: Sequence[InferredField]) -> str:
-    searched = [field.name.replace("_", " ") for field in fields if field.searched][:4]
-    filtered = [field.name.replace("_", " ") for field in fields if field.filtered][:4]
+    searched = [label_of(field.name).lower() for field in fields if field.searched][:4]
+    filtered = [label_of(field.name).lower() for field in fields if field.filtered][:4]
     return f"{title}: found by {', '.join(searched)}" + (f"; filtered by {', '.join(filtered)}." if filtered else ".")
 
 

@@ -21,6 +21,7 @@ RESERVED = frozenset({"id", "kind", "catalogue", "score", "json", "limit"})
 """Names that records or commands use for something else."""
 INSTEAD = {"id": "source_id", "kind": "kind_2"}
 YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
+PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
 DIGITS_JOINT = re.compile(r"(?<=[A-Za-z]{3})(?=\d)")
 
 
@@ -39,6 +40,11 @@ def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
     return in_form and is_about(column.words, "years")
+
+
+def names_pictures(column: ColumnProfile) -> bool:
+    """Tell whether the cells are names or addresses of files of pictures."""
+    return bool(column.texts) and all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
 
 
 def is_unnamed(column: ColumnProfile) -> bool:

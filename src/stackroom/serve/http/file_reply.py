@@ -13,6 +13,9 @@ from stackroom.tools.media import MediaFile
 
 _SINGLE_RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})")
 
+KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
+"""The header of a file that was asked for by its version: another one has another address."""
+
 
 def file_reply(request: Request, found: MediaFile, name: str) -> Response:
     """Return the answer to a request for a file that was just found; `name` is how the caller asked for it."""
@@ -22,7 +25,8 @@ def file_reply(request: Request, found: MediaFile, name: str) -> Response:
         raise UnknownResourceError(
             f"there is no file of '{name[:200]}' any more; get the record to see what it has", uri=name[:200]
         ) from error
-    reply = FileResponse(found.path, headers=CONTENT_HEADERS, media_type=found.mime_type, stat_result=stat_result)
+    headers = CONTENT_HEADERS if request.query_params.get("v") != found.version else {**CONTENT_HEADERS, **KEPT}
+    reply = FileResponse(found.path, headers=headers, media_type=found.mime_type, stat_result=stat_result)
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if reply.headers["etag"] in known or known == ["*"]:
         return NotModifiedResponse(reply.headers)

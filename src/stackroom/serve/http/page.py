@@ -98,7 +98,9 @@ class PageEndpoints:
             return None
         principal = identity.principal
         try:
-            return await gate.run(principal, lambda loaded: bool(loaded.toolbox_of(principal).media))
+            return await gate.run(
+                principal, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(principal).media)
+            )
         except OverloadedError:
             return None
 

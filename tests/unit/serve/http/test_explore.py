@@ -56,7 +56,7 @@ def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: C
         {"tags": ["horror"]},
     )
     assert [(one["phrase"], one["text"]) for one in understood["phrases"]] == [
-        ("films", "Type: MOVIE"),
+        ("films", "Type: Movie"),
         ("after 2010", "Year ≥ 2011"),
         ("not horror", "not horror"),
     ]

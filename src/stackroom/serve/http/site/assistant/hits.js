@@ -24,7 +24,7 @@ function change(patch) {
 const textOf = (result) => (result.content ?? []).filter(({type}) => type === "text").map(({text}) => text).join("\n");
 const read = (result) => ({result, problem: result.isError ? textOf(result) || "The search failed." : ""});
 const grouped = (result) => partsOf(result.structuredContent).sections.filter(({items}) => items.every(isHit))
-  .map(({label, items}) => ({label: inWords(label), hits: items.map(hitOf)}));
+  .map(({label, items}) => ({label: inWords(label), hits: items.map((item) => hitOf({...item, tile: result._meta?.["stackroom/tiles"]?.[item.id]}))}));
 
 // The arguments that ask for what follows; null where nothing does, or where the assistant does not let views call tools.
 function next({able, context, args, result, groups}) {

@@ -18,7 +18,7 @@ export function createStore(initial) {
   };
 }
 
-const OF_A_PERSON = ["taste", "music_queue", "docks", "ai_chat_config", "ai_chats", "user"];
+const OF_A_PERSON = ["taste", "visits", "music_queue", "docks", "ai_chat_config", "ai_chats", "user"];
 let isForgotten = false;
 
 // A store that survives a reload; what was kept is taken only where it has the form that the store begins with.
@@ -114,4 +114,13 @@ export function showDock(name) {
 
 export function hideDock(name) {
   docks.set({[name]: false});
+}
+
+// Where one left off in each catalogue, and how many records it had then.
+
+export const visits = persisted("visits", {catalogues: {}});
+
+export function noteVisit(name, visit) {
+  const {catalogues} = visits.get();
+  visits.set({catalogues: {...catalogues, [name]: {...catalogues[name], ...visit}}});
 }

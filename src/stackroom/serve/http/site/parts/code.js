@@ -1,5 +1,6 @@
 // Texts to copy, and calls as assistants make them.
 import {html, useState} from "../core/html.js";
+import {useStyle} from "../core/store.js";
 
 export function CopyButton({text, what, label = "Copy"}) {
   const [said, setSaid] = useState(label);
@@ -11,6 +12,7 @@ export function CopyButton({text, what, label = "Copy"}) {
 }
 
 export function CodeBlock({text, what}) {
+  useStyle("parts/layers.css");
   return html`<div class="block"><pre tabindex="0" aria-label=${what}>${text}</pre><${CopyButton} text=${text} what=${what} /></div>`;
 }
 

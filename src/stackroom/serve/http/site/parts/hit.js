@@ -1,13 +1,14 @@
 // A record that was found, as a card. The list, the chat and the view inside an assistant show this same one.
 import {html} from "../core/html.js";
 import {shortened, shown} from "../core/format.js";
+import {Face} from "./face.js";
 
 const LABELS = {IDENTICAL: "Exact match", HIGHLY_SIMILAR: "Very good match", SIMILAR: "Good match", RELEVANT: "Fair match"};
 
 // `href` makes the title a link, `onOpen` a button; `children` are the actions of the place where the card is shown.
 export function Hit({hit, href, onOpen, isChosen = false, isNear = false, children}) {
   return html`<article class=${`hit ${isChosen ? "chosen" : ""} ${isNear ? "faint" : ""}`}>
-    ${hit.image && html`<img class="hit-image" src=${hit.image} alt="" loading="lazy" decoding="async" />`}
+    <${Face} ...${hit} className="hit-image" />
     <div class="hit-body">
       <h3 class="hit-title" dir="auto"><${Title} hit=${hit} href=${href} onOpen=${onOpen} /></h3>
       <p class="hit-line">${[hit.subtitle, LABELS[hit.relevance] && html`<span class=${`sure ${hit.relevance === "RELEVANT" ? "weak" : "strong"}`}>${LABELS[hit.relevance]}</span>`]
@@ -23,7 +24,7 @@ export function Hit({hit, href, onOpen, isChosen = false, isNear = false, childr
 export function HitList({hits, hrefOf, onOpen, chosen, actions, isNear, isFolded, label = "Results"}) {
   const card = (hit) => html`<${Hit} hit=${hit} href=${hrefOf?.(hit)} onOpen=${onOpen} isChosen=${chosen === hit.key} isNear=${isNear}>${actions?.(hit)}<//>`;
   return html`<ol class="hits" aria-label=${label}>${hits.map((hit) => html`<li key=${hit.key}>
-    ${isFolded ? html`<details><summary dir="auto">${hit.title} <span class="quiet">${hit.subtitle}</span></summary>${card(hit)}</details>` : card(hit)}
+    ${isFolded ? html`<details><summary dir="auto"><${Face} ...${hit} />${hit.title} <span class="quiet">${hit.subtitle}</span></summary>${card(hit)}</details>` : card(hit)}
   </li>`)}</ol>`;
 }
 

@@ -1,10 +1,18 @@
 import {html, render, useId, useLayoutEffect, useRef} from "../core/html.js";
 import {keyName, keys, useKeys} from "../core/keys.js";
-import {useStore} from "../core/store.js";
-import {Icon} from "./basics.js";
+import {useStore, useStyle} from "../core/store.js";
+import {addIcons, Icon} from "./basics.js";
+
+addIcons({
+  edit: "M4 20l1-4L16 5l3 3L8 19z",
+  undo: "M8 5 4 9l4 4M4 9h9a6 6 0 0 1 0 12h-3",
+  link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
+  check: "M5 13l4 4L19 7",
+});
 
 export function Dialog({title, onClose, children, wide = false}) {
   const element = useRef(), pressed = useRef();
+  useStyle("parts/layers.css");
   useLayoutEffect(() => {
     const dialog = element.current, before = document.activeElement;
     dialog.showModal();
@@ -51,6 +59,7 @@ export function confirm(question, {title = "Are you sure?", yes = "Yes", no = "N
 // A panel at the side that leaves the view usable; it takes the focus, and gives it back.
 export function Drawer({title, onClose, children, label, actions, className = "", takesFocus = true}) {
   const element = useRef(), heading = useId();
+  useStyle("parts/layers.css");
   useLayoutEffect(() => {
     const before = document.activeElement;
     if (takesFocus) element.current.focus();

@@ -1,10 +1,12 @@
 // The answer of a tool as things: records as cards, other lists as tables, the rest as facts, and the JSON folded.
-import {html} from "../core/html.js";
+import {html, useEffect, useState} from "../core/html.js";
 import {link} from "../core/address.js";
 import {inWords, number, shortened, shown} from "../core/format.js";
+import {callTool} from "../core/server.js";
+import {useStyle} from "../core/store.js";
 import {CodeBlock} from "./code.js";
 import {hitOf, isHit, partsOf} from "./found.js";
-import {HitList} from "./hit.js";
+import {HitList, tileOf} from "./hit.js";
 
 export function Result({answer}) {
   const {facts, sections} = partsOf(answer);
@@ -24,8 +26,25 @@ export function Facts({facts}) {
 }
 
 export function Items({section: {label, items}, hrefOf = inCatalogue, isFolded}) {
-  if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} isFolded=${isFolded} label=${inWords(label)} />`;
+  const areHits = items.every(isHit), hits = useTiles(areHits ? items.map(hitOf) : []);
+  if (areHits) return html`<${HitList} hits=${hits} hrefOf=${hrefOf} isFolded=${isFolded} label=${inWords(label)} />`;
   return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items)} rows=${items} />`;
+}
+
+// Records that a tool found, with what the list shows of them: their faces, and their fields in words.
+function useTiles(hits) {
+  const [tiles, setTiles] = useState({}), missing = hits.filter(({catalogue, image, key}) => catalogue && !image && !tiles[key]);
+  const wanted = Object.entries(Object.groupBy(missing, ({catalogue}) => catalogue)).map(([catalogue, some]) => [catalogue, some.map(({key}) => key.slice(catalogue.length + 1))]);
+  useEffect(() => {
+    for (const [catalogue, ids] of wanted) {
+      callTool("search", {query: "*", catalogue, ids: ids.slice(0, 50), limit: 50, include: ["tiles"]}).then(
+        ({results}) => setTiles((before) => ({...before, ...Object.fromEntries(results.map((one) => [one.id, tileOf(one)]))})), () => {});
+    }
+  }, [JSON.stringify(wanted)]);
+  return hits.map((hit) => {
+    const {image, kind, subtitle, fields} = tiles[hit.key] ?? hit;
+    return {...hit, image, kind, subtitle, fields};
+  });
 }
 
 function inCatalogue(hit) {
@@ -38,6 +57,7 @@ function countOf({items, total}) {
 
 // Rows as a table. A column is {name, label, show(row), number, tight}, a tight one is not broken; a table that is too wide scrolls by itself, and on a phone each row is a block.
 export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
+  useStyle("parts/layers.css");
   if (!rows.length) return html`<p class="quiet">${empty}</p>`;
   return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data stacks" role="table">
     <caption class="unseen">${label}</caption>

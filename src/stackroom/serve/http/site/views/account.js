@@ -13,6 +13,7 @@ export const title = "Account";
 
 export default function Account({session}) {
   useStyle("views/run/run.css");
+  useStyle("parts/layers.css");
   if (!session.server.accounts) {
     return html`<h1>Account</h1><${Empty} title="There are no accounts here"><p>Whoever reaches this server may use it. <a href="/connect">Connect an assistant</a></p><//>`;
   }
@@ -34,11 +35,16 @@ async function logOut() {
   leave();
 }
 
+const ACTIONS = {
+  AccessCatalog: "search and read", EditCatalog: "edit records", RequestContent: "ask for downloads", ViewAnalytics: "see what is asked",
+  ManagePermissions: "manage users and their rights", ServerAdmin: "run the server",
+};
+
 function About({me}) {
   const {roles, permissions, quotas, expires_at: ends} = me;
   const facts = {
     "Roles": roles.join(", ") || "none",
-    "May do": permissions.join(", ") || "nothing yet; ask an administrator",
+    "May do": permissions.map((one) => ACTIONS[one] ?? one).join(", ") || "nothing yet; ask an administrator",
     "Calls a minute": quotas ? `${quotas.read} reads, ${quotas.write} writes` : "as many as you like",
     "Logged in until": ends ? moment(ends) : "you log out",
   };

@@ -2,8 +2,10 @@
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
 import {CATALOGUES, overviewOf} from "../core/catalogue.js";
-import {ago, inWords, number, plural} from "../core/format.js";
-import {Empty, Problem, Spinner} from "../parts/basics.js";
+import {ago, number, plural} from "../core/format.js";
+import {useStore, visits} from "../core/store.js";
+import {Empty, Named, Problem, Spinner} from "../parts/basics.js";
+import {Face} from "../parts/face.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
 const SEARCH = () => import("./search.js");
@@ -27,13 +29,17 @@ export default function Home({address, session}) {
   </div>`;
 }
 
-function Card({card: {name, title: called, summary, records, changed_at, samples}, others}) {
-  const isDouble = others.some((one) => one.title === called && one.name !== name);
+function Card({card: {name, title: called, summary, records, changed_at, samples, first, kinds}, others}) {
+  const isDouble = others.some((one) => one.summary === summary && one.name !== name), path = `/c/${encodeURIComponent(name)}`;
+  const {url, label, records: before = records} = useStore(visits).catalogues[name] ?? {};
+  const faces = first.length ? first : [{title: called, kind: kinds[0]}];
   return html`<li class="card catalogue">
-    <h2><a href=${`/c/${encodeURIComponent(name)}`}>${isDouble ? inWords(name) : called}</a>${isDouble && html` <small>${called}</small>`}</h2>
-    <p class="quiet">${plural(records, "record")}${changed_at && `, changed ${ago(changed_at)}`}</p>
-    <p>${summary}</p>
-    <ul class="chips samples" aria-label=${`Try in ${called}`}>${samples.map((sample) => html`
+    <div class="shelf">${faces.map((face) => html`<${Face} ...${face} catalogue=${name} />`)}</div>
+    <h2><a href=${path}><${Named} title=${called} name=${name} /></a></h2>
+    <p class="quiet">${plural(records, "record")}${changed_at && `, changed ${ago(changed_at)}`}${records > before && html` · <b class="sure strong">${number(records - before)} new since you were here</b>`}</p>
+    <p class="about">${isDouble && first.length ? `With ${first.slice(0, 3).map((one) => one.title).join(", ")}.` : summary}</p>
+    ${url?.startsWith(path) && html`<p class="about">You were at <a href=${url}>${label}</a></p>`}
+    <ul class="chips samples" aria-label=${`Try in ${called}`}>${samples.slice(0, 3).map((sample) => html`
       <li key=${sample}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: sample})}>${sample}</a></li>`)}</ul>
   </li>`;
 }

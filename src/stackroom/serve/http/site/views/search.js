@@ -1,7 +1,7 @@
 // What all catalogues have for a query, merged by how well it answers.
 import {html} from "../core/html.js";
 import {link} from "../core/address.js";
-import {inWords, number, plural} from "../core/format.js";
+import {number, plural} from "../core/format.js";
 import {Empty, Problem, Spinner} from "../parts/basics.js";
 import {hitOf} from "../parts/found.js";
 import {Hits, useAnswer} from "./explore/shared.js";
@@ -31,7 +31,8 @@ function inCatalogue(hit, catalogues) {
   return {...hit, subtitle: [titleOf(hit.catalogue, catalogues), hit.subtitle].filter(Boolean).join(" · ")};
 }
 
+// What a catalogue is called; its id beside it where several have one title.
 function titleOf(name, catalogues) {
-  const {title} = catalogues.find((one) => one.name === name) ?? {};
-  return !title || catalogues.filter((one) => one.title === title).length > 1 ? inWords(name) : title;
+  const title = catalogues.find((one) => one.name === name)?.title ?? name;
+  return catalogues.some((one) => one.title === title && one.name !== name) ? `${title} (${name})` : title;
 }

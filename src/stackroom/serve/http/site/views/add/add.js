@@ -4,8 +4,10 @@ import {go} from "../../core/address.js";
 import {bytes} from "../../core/units.js";
 import {ask} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
-import {Empty, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
+import {addIcons, Empty, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
 import {confirm} from "../../parts/layers.js";
+
+addIcons({upload: "M12 16V4M7 9l5-5 5 5M4 20h16"});
 
 export const title = "Add a table";
 const STATES = {building: "is being built", built: "was built", failed: "was not built"};

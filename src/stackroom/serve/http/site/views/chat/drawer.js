@@ -5,7 +5,7 @@ import {inWords, number, plural, shown} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {callTool} from "../../core/server.js";
 import {createStore, hideDock, useStore, useStyle} from "../../core/store.js";
-import {Icon, Notice} from "../../parts/basics.js";
+import {addIcons, Icon, Notice} from "../../parts/basics.js";
 import {CodeBlock, CopyButton} from "../../parts/code.js";
 import {partsOf} from "../../parts/found.js";
 import {Facts, Items} from "../../parts/result.js";
@@ -18,12 +18,18 @@ import {exploreAddress} from "./ui_tools.js";
 export {chat};
 
 // What is typed is kept while the chat is closed.
+addIcons({
+  stop: "M7 7h10v10H7z",
+  send: "M5 12h13M12 5l7 7-7 7",
+  settings: "M4 8h9M17 8h3M4 16h3M11 16h9M13 6v4M7 14v4",
+});
+
 const draft = createStore("");
 
 const close = () => hideDock("chat");
 
 export default function ChatDrawer({session: {server}}) {
-  const isStyled = useStyle("views/chat/chat.css");
+  const isStyled = [useStyle("views/chat/chat.css"), useStyle("parts/layers.css")].every(Boolean);
   const {turns, busy} = useStore(chat.store), settings = chosen(useStore(config));
   const [panel, setPanel] = useState(() => findProblem(settings) && "settings"), show = () => setPanel(null);
   const element = useRef();

@@ -1,13 +1,15 @@
-// One result set of a catalogue, seen as a list, a table, a map or a queue.
+// One result set of a catalogue, seen as a list, a gallery, a table, a map or a queue.
 import {html, useEffect, useMemo, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {callOf, overviewOf, searchOf} from "../../core/catalogue.js";
-import {inWords, number, plural} from "../../core/format.js";
+import {number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
-import {Empty, Problem, Spinner} from "../../parts/basics.js";
+import {noteVisit} from "../../core/store.js";
+import {Empty, Named, Problem, Spinner} from "../../parts/basics.js";
 import {Hits, moveHit, SearchBox, useAnswer, useHits, useModule} from "./shared.js";
 
 const VIEWS = {
+  gallery: () => import("./gallery.js"),
   table: () => import("./table.js"),
   map: () => import("../map/map.js"),
   queue: () => import("../music/tracks.js").then(({QueueView}) => ({default: QueueView})),
@@ -26,7 +28,12 @@ export default function Explore({address, session}) {
   useEffect(() => {
     if (catalogue) document.title = `${text ? `${text} · ` : ""}${catalogue.title} · Stackroom`;
   }, [catalogue?.title, text]);
-  const open = address.query.get("open"), list = useMemo(() => answer && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.understood.query}
+  const open = address.query.get("open"), opened = hits.find((hit) => hit.key === open)?.title;
+  useEffect(() => {
+    const label = opened ?? (text ? `“${text}”` : null);
+    if (catalogue) noteVisit(name, {records: catalogue.records, ...(label && {label, url: address.url})});
+  }, [catalogue?.records, address.url, opened]);
+  const list = useMemo(() => answer && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.understood.query}
     loadMore=${found.loadMore} open=${open} actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue?.has_vectors} />`)} />`,
   [hits, found.loadMore, open, tools, about.answer]);
   useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
@@ -36,13 +43,13 @@ export default function Explore({address, session}) {
   const verdict = isSearched && answer.evidence === "none" && answer.notes[0];
   return html`<div class="explore">
     <header class="explore-head">
-      <h1>${catalogue.title}${inWords(catalogue.name) !== catalogue.title && html` <small>${catalogue.name}</small>`}</h1>
+      <h1><${Named} ...${catalogue} /></h1>
       <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}</p>
       <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>
     <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
-      ${tools && counted.answer && html`<${tools.Facets} facets=${counted.answer.facets} asked=${asked} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
+      ${tools && counted.answer && html`<${tools.Facets} facets=${counted.answer.facets} asked=${asked} params=${params} isCurrent=${counted.isCurrent} catalogue=${catalogue} />`}</aside>
     <section class="found" aria-busy=${!found.isCurrent}>
       <h2 class="unseen" tabindex="-1">Results</h2>
       <div class="tools">
@@ -55,7 +62,7 @@ export default function Explore({address, session}) {
       ${error && html`<${Problem} error=${error} retry=${found.retry} />`}
       ${answer && (!error || error.status === 0) && html`<div class=${`shown ${error ? "former" : ""}`}>
         ${verdict && html`<${Empty} title=${verdict} />`}
-        <${LeftOut} count=${answer.left_out.adult} />
+        ${tools && html`<${tools.LeftOut} count=${answer.left_out.adult} />`}
         ${view === "list" && list}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
         ${!hits.length && !isSearched && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
@@ -68,12 +75,8 @@ export default function Explore({address, session}) {
 // What is asked for, without what only concerns how it is shown.
 function withoutPlace(query) {
   const params = new URLSearchParams(query);
-  for (const name of ["open", "view", "cursor", "parts"]) params.delete(name);
+  for (const name of ["open", "view"]) params.delete(name);
   return params;
-}
-
-function LeftOut({count}) {
-  return count > 0 && html`<p class="quiet">${plural(count, "adult record")} left out · <button type="button" class="link" onClick=${() => change({"f.adult": "true"})}>Show ${count === 1 ? "it" : "them"}</button></p>`;
 }
 
 function countOf({understood: {query}, total, listed, evidence, only_orders}, text) {

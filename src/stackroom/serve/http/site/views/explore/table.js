@@ -1,19 +1,21 @@
 // The result set as a table; the columns of numbers and single values can be sorted by.
 import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
+import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
+import {Face} from "../../parts/face.js";
 import {More} from "./shared.js";
 import {NUMBERS} from "./take.js";
 
 export default function Table({catalogue, answer, asked, hits, loadMore}) {
   const isSearched = answer.understood.query && !answer.only_orders;
   const columns = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
-  if (!hits[0]?.cells) return null;
+  if (!useStyle("parts/layers.css") || !hits[0]?.cells) return null;
   return html`<div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
     <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${asked.sort} />`)}</tr></thead>
     <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${isSearched && hit.relevance === null ? "faint" : ""}>
       ${columns.map(({field, role, type}) => (role === "title"
-        ? html`<th scope="row" dir="auto"><a href=${changed({open: hit.key})} data-key=${hit.key}>${hit.title}</a></th>`
+        ? html`<th scope="row" dir="auto"><a href=${changed({open: hit.key})} data-key=${hit.key}><${Face} ...${hit} />${hit.title}</a></th>`
         : html`<td class=${NUMBERS.includes(type) ? "number" : type.endsWith("[]") ? "long" : ""}>${hit.cells[field] ?? ""}</td>`))}
     </tr>`)}</tbody></table>
   </div>

@@ -1,32 +1,49 @@
 // Beside the hits: the views, what limits the result set as chips, and its fields as facets.
 import {html, useEffect, useLayoutEffect, useRef, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {number} from "../../core/format.js";
+import {number, plural} from "../../core/format.js";
 import {useStyle} from "../../core/store.js";
-import {Icon} from "../../parts/basics.js";
+import {addIcons, Icon} from "../../parts/basics.js";
 import {useAnswer} from "./shared.js";
 export {Call} from "../../parts/code.js";
 export {SortBy, Take} from "./take.js";
 
+addIcons({
+  gallery: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
+  table: "M4 5h16v14H4zM4 10h16M10 5v14",
+  map: "M6 7h.01M17 6h.01M12 12h.01M8 17h.01M18 16h.01M15 9h.01M5 13h.01",
+  queue: "M4 6h11M4 12h11M4 18h7M17 13v6l5-3z",
+  down: "M6 9l6 6 6-6",
+  download: "M12 4v12M7 11l5 5 5-5M4 20h16",
+});
+
 const LIMITS = /^[fxr]\./u;
 const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
 
+// A value of a field as people write it.
+export function said({fields}, field, value) {
+  return fields.find((one) => one.field === field)?.words?.[value] ?? value;
+}
+
 export function Views({view, catalogue}) {
-  const names = ["list", "table", catalogue.has_map && "map", catalogue.has_audio && "queue"].filter(Boolean);
+  const names = ["list", "gallery", "table", catalogue.has_map && "map", catalogue.has_audio && "queue"].filter(Boolean);
   return html`<nav class="views" aria-label="View">${names.map((name) => html`
     <a key=${name} href=${changed({view: name === "list" ? null : name})} aria-current=${name === view ? "true" : undefined}>
       <${Icon} name=${name} /><span>${name[0].toUpperCase() + name.slice(1)}</span></a>`)}</nav>`;
 }
 
+export function LeftOut({count}) {
+  return count > 0 && html`<p class="quiet">${plural(count, "adult record")} left out · <button type="button" class="link" onClick=${() => change({"f.adult": "true"})}>Show ${count === 1 ? "it" : "them"}</button></p>`;
+}
+
 // Words of the query that are conditions, and choices made by hand.
 export function Chips({params, understood, catalogue}) {
-  const labels = Object.fromEntries(catalogue.fields.map(({field, label}) => [field, label]));
   const chosen = [...params].filter(([name]) => LIMITS.test(name)), list = useRef(), note = useFocusKept(list);
   if (!understood.length && !chosen.length) return null;
   return html`<ul ref=${list} onClick=${note} class="chips limits" aria-label="Conditions">
     ${understood.map(({phrase, text}) => html`<${Chip} key=${phrase} text=${text} said=${phrase}
       onRemove=${() => change({u: [...params.getAll("u"), phrase]})} />`)}
-    ${chosen.map(([name, value]) => html`<${Chip} key=${name + value} text=${describe(name, value, labels)}
+    ${chosen.map(([name, value]) => html`<${Chip} key=${name + value} text=${describe(name, value, catalogue)}
       onRemove=${() => change({[name]: params.getAll(name).filter((one) => one !== value)})} />`)}
     ${chosen.length > 1 && html`<li><button type="button" class="link" onClick=${() => clear(params)}>Clear all</button></li>`}
   </ul>`;
@@ -49,10 +66,11 @@ function Chip({text, said, onRemove}) {
     <button type="button" class="quiet-button" aria-label=${`Remove ${text}`} onClick=${onRemove}><${Icon} name="close" /></button></li>`;
 }
 
-function describe(name, value, labels) {
-  const label = labels[name.slice(2)] ?? name.slice(2);
-  if (name[0] === "x") return `not ${value}`;
-  if (name[0] === "f") return `${label}: ${value}`;
+function describe(name, value, catalogue) {
+  const field = name.slice(2), label = catalogue.fields.find((one) => one.field === field)?.label ?? field;
+  if (name === "f.adult") return "Adult records";
+  if (name[0] === "x") return `not ${said(catalogue, field, value)}`;
+  if (name[0] === "f") return `${label}: ${said(catalogue, field, value)}`;
   const [low, high] = value.split("..");
   if (high === undefined) return `${label}: ${low}`;
   return low && high ? `${label} ${low} to ${high}` : low ? `${label} ≥ ${low}` : `${label} ≤ ${high}`;
@@ -73,16 +91,16 @@ export function Actions({hit, canLike}) {
 }
 
 // Values with counts to choose from, and the distribution of numbers with two handles.
-export function Facets({facets, asked, params, isCurrent}) {
+export function Facets({facets, asked, params, isCurrent, catalogue}) {
   if (!useStyle("views/explore/explore.css")) return null;
   if (!facets.length) return html`<p class="quiet">Nothing to filter by.</p>`;
   return facets.map((facet) => html`<fieldset key=${facet.field} class="facet">
     <legend>${facet.label}</legend>
-    ${facet.bars ? html`<${Histogram} facet=${facet} />` : html`<${Values} facet=${facet} asked=${asked} params=${params} isCurrent=${isCurrent} />`}
+    ${facet.bars ? html`<${Histogram} facet=${facet} />` : html`<${Values} facet=${facet} asked=${asked} params=${params} isCurrent=${isCurrent} catalogue=${catalogue} />`}
   </fieldset>`);
 }
 
-function Values({facet, asked, params, isCurrent}) {
+function Values({facet, asked, params, isCurrent, catalogue}) {
   const [isOpen, setOpen] = useState(false), [like, setLike] = useState("");
   const found = useAnswer("search", like ? {...asked, limit: 1, include: ["facets"], facet: facet.field, like} : null, LOOKED_FOR_AFTER_MS);
   const {values, total} = (like && found.answer?.facets[0]) || facet;
@@ -91,14 +109,14 @@ function Values({facet, asked, params, isCurrent}) {
   return html`
     ${isOpen && total > values.length && html`<input type="search" class="like" aria-label=${`Find a value of ${facet.label}`} placeholder=${`Find in ${number(facet.total)}`}
       value=${like} onInput=${({target}) => setLike(target.value.trim())} />`}
-    <ul>${shown.map((one) => html`<${Value} key=${one.value} one=${one} field=${facet.field} share=${one.count / most} params=${params} isCurrent=${isCurrent} />`)}</ul>
+    <ul>${shown.map((one) => html`<${Value} key=${one.value} one=${one} field=${facet.field} share=${one.count / most} params=${params} isCurrent=${isCurrent} words=${said(catalogue, facet.field, one.value)} />`)}</ul>
     ${!shown.length && html`<p class="quiet">${like ? "None like this." : "None."}</p>`}
     ${total > FEW && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => { setOpen(!isOpen); setLike(""); }}>
       ${isOpen ? "Fewer" : `More of ${number(total)}`}</button>`}`;
 }
 
 // What was chosen by hand is shown at once; what the query says is known by the answer, and changed in the query.
-function Value({one: {value, count, chosen, excluded}, field, share, params, isCurrent}) {
+function Value({one: {value, count, chosen, excluded}, field, share, params, isCurrent, words}) {
   const is = (one) => one.toLowerCase() === value.toLowerCase(), others = (name) => params.getAll(name).filter((one) => !is(one));
   const wanted = `f.${field}`, leftOut = `x.${field}`, isWanted = params.getAll(wanted).some(is), isOut = params.getAll(leftOut).some(is);
   const isSaid = isCurrent && (chosen && !isWanted || excluded && !isOut);
@@ -106,8 +124,8 @@ function Value({one: {value, count, chosen, excluded}, field, share, params, isC
   const isGone = isOut || isSaid && excluded;
   return html`<li class=${`value ${isGone ? "out" : ""}`} style=${{"--share": share.toFixed(2)}}>
     <label class="inline"><input type="checkbox" checked=${isWanted || isSaid && chosen} disabled=${isSaid} onChange=${() => toggle(wanted, isWanted)} />
-      <span class="value-name">${value}</span><span class="value-count">${number(count)}</span></label>
-    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${`Leave out ${value}`} title="Leave out"
+      <span class=${`value-name ${words === "Unknown" ? "quiet" : ""}`}>${words}</span><span class="value-count">${number(count)}</span></label>
+    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${`Leave out ${words}`} title="Leave out"
       onClick=${() => toggle(leftOut, isOut)}><${Icon} name="close" /></button>
   </li>`;
 }
@@ -124,9 +142,10 @@ function Histogram({facet}) {
     const range = `${low > 0 ? bars[low].first : ""}..${high < last ? bars[high].last : ""}`;
     change({[`r.${field}`]: range === ".." ? null : range});
   };
-  if (last === 0) return html`<p class="quiet">${bars[0].first === bars[0].last ? bars[0].first : `${bars[0].first} to ${bars[0].last}`}</p>`;
+  const from = (place) => bars[place].words?.[0] ?? bars[place].first, to = (place) => bars[place].words?.[1] ?? bars[place].last;
+  if (last === 0) return html`<p class="quiet">${from(0) === to(0) ? from(0) : `${from(0)} to ${to(0)}`}</p>`;
   const handle = (end, place, setPlace) => html`<input type="range" min="0" max=${last} step="1" value=${place} aria-label=${`${label}, ${end}`}
-    aria-valuetext=${String(end === "from" ? bars[place].first : bars[place].last)} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
+    aria-valuetext=${String((end === "from" ? from : to)(place))} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
   return html`<div class="histogram">
     <svg viewBox=${`0 0 ${bars.length} 1`} preserveAspectRatio="none" aria-hidden="true">${bars.map(({count}, place) => html`
       <rect key=${place} x=${place + .08} width=".84" y=${1 - height(count, most)} height=${height(count, most)} class=${place >= low && place <= high ? "in" : ""} />`)}</svg>
@@ -134,7 +153,7 @@ function Histogram({facet}) {
       ${handle("from", low, (place) => setEnds([Math.min(place, high), high]))}
       ${handle("to", high, (place) => setEnds([low, Math.max(place, low)]))}
     </div>
-    <p class="ends"><span>${low === stated[0] && facet.low || bars[low].first}</span><span>${high === stated[1] && facet.high || bars[high].last}</span></p>
+    <p class="ends"><span>${!bars[0].words && low === stated[0] && facet.low || from(low)}</span><span>${!bars[0].words && high === stated[1] && facet.high || to(high)}</span></p>
   </div>`;
 }
 

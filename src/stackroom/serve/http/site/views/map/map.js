@@ -6,7 +6,9 @@ import {useKeys} from "../../core/keys.js";
 import {callTool} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
 import {Empty, Icon, Notice, Problem, Spinner} from "../../parts/basics.js";
+import {Face} from "../../parts/face.js";
 import {hitOf} from "../../parts/found.js";
+import {said} from "../explore/tools.js";
 import {createStage, dotOf} from "./stage.js";
 
 const AGAIN_MS = 3000, LISTED = 20, LISTED_AFTER_MS = 250, NEAR = 30;
@@ -34,11 +36,11 @@ export default function MapView({catalogue, address, asked, params}) {
   const bare = (key) => key.slice(name.length + 1);
   const lit = near.answer ? [open, ...near.answer.results.map(({id}) => bare(id))] : isLimited && found.answer ? found.answer.keys.map(bare) : null;
   return html`<${Drawn} map=${map.answer} colour=${colour.answer?.colour ?? map.answer.colour} lit=${lit} open=${open} isNear=${Boolean(near.answer)}
-    name=${name} onColour=${setColourBy} problem=${found.error ?? near.error ?? colour.error} />`;
+    catalogue=${catalogue} onColour=${setColourBy} problem=${found.error ?? near.error ?? colour.error} />`;
 }
 
-function Drawn({map, colour, lit, open, isNear, name, onColour, problem}) {
-  const box = useRef(), stage = useRef(), titles = useRef(new Map()), [pointed, setPointed] = useState(null), [sight, setSight] = useState(null);
+function Drawn({map, colour, lit, open, isNear, catalogue, onColour, problem}) {
+  const {name} = catalogue, box = useRef(), stage = useRef(), titles = useRef(new Map()), [pointed, setPointed] = useState(null), [sight, setSight] = useState(null);
   const rows = useMemo(() => new Map(map.ids.map((id, row) => [id, row])), [map]);
   const litRows = useMemo(() => lit?.map((id) => rows.get(id)).filter((row) => row !== undefined) ?? null, [lit?.join("\n"), rows]);
   useEffect(() => {
@@ -67,7 +69,7 @@ function Drawn({map, colour, lit, open, isNear, name, onColour, problem}) {
       ${map.colours.length > 0 && html`<label class="inline">Colour by
         <select value=${colour?.field} onChange=${({target}) => onColour(target.value)}>${map.colours.map(({field, label}) => html`
           <option key=${field} value=${field}>${label}</option>`)}</select></label>`}
-      ${colour && html`<${Legend} colour=${colour} />`}
+      ${colour && html`<${Legend} colour=${colour} catalogue=${catalogue} />`}
     </div>
     ${problem && html`<${Notice} mood="bad">${problem.message}<//>`}
     <div class="map-stage" ref=${box} tabindex="0" role="application" onKeyDown=${press}
@@ -85,16 +87,16 @@ function Drawn({map, colour, lit, open, isNear, name, onColour, problem}) {
   </div>`;
 }
 
-function Legend({colour}) {
+function Legend({colour, catalogue}) {
   return html`<ul class="map-legend" aria-label=${`Colours by ${colour.label}`}>
-    ${colour.values.map(({value, count}, place) => html`<li key=${value} title=${plural(count, "record")}><i style=${{background: dotOf(place + 1, colour.ordered)}}></i>${value}</li>`)}</ul>`;
+    ${colour.values.map(({value, count}, place) => html`<li key=${value} title=${plural(count, "record")}><i style=${{background: dotOf(place + 1, colour.ordered)}}></i>${said(catalogue, colour.field, value)}</li>`)}</ul>`;
 }
 
 // The record that is pointed at; those around it are read with it, since they are likely to be next.
 function Tip({at, id, ids, name, titles}) {
   const hit = useTitles(name, titles, titles.has(id) ? [] : ids, 60).get(id);
   return html`<div class="map-tip" style=${{left: `${at.x}px`, top: `${at.y}px`}} data-side=${at.side}>
-    ${hit ? html`<b>${hit.title}</b>${hit.subtitle && html`<span>${hit.subtitle}</span>`}` : "…"}</div>`;
+    ${hit ? html`<${Face} ...${hit} /><div><b>${hit.title}</b>${hit.subtitle && html`<span>${hit.subtitle}</span>`}</div>` : "…"}</div>`;
 }
 
 // What is in sight as a list, for those who cannot see it and those who would rather read.

@@ -5,13 +5,26 @@ import {plural} from "../../core/format.js";
 import {duration} from "../../core/units.js";
 import {useKeys} from "../../core/keys.js";
 import {hideDock, useStore, useStyle} from "../../core/store.js";
-import {Empty, Icon, toast} from "../../parts/basics.js";
+import {addIcons, Empty, Icon, toast} from "../../parts/basics.js";
+import {Face} from "../../parts/face.js";
 import {hitOf} from "../../parts/found.js";
 import {Dialog} from "../../parts/layers.js";
 import {
   changePlaylist, changeRepeat, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
   previous, queue, remove, seek, setLike, setSound, sound, toggle, toggleMute, toggleShuffle,
 } from "./queue.js";
+
+addIcons({
+  pause: "M8 5v14M16 5v14",
+  next: "M6 5v14l9-7zM18 5v14",
+  previous: "M18 5v14L9 12zM6 5v14",
+  shuffle: "M4 7h3l9 10h4M4 17h3l3-3.3M13.5 9.5 16 7h4M18 5l2 2-2 2M18 15l2 2-2 2",
+  repeat: "M5 12V9a2 2 0 0 1 2-2h11M16 5l2 2-2 2M19 12v3a2 2 0 0 1-2 2H6M8 19l-2-2 2-2",
+  once: "M5 12V9a2 2 0 0 1 2-2h11M16 5l2 2-2 2M19 12v3a2 2 0 0 1-2 2H6M8 19l-2-2 2-2M11.5 10.5 12.5 10v4",
+  sound: "M5 10v4h3l4 4V6l-4 4zM15.5 9a4 4 0 0 1 0 6M18 7a7 7 0 0 1 0 10",
+  silent: "M5 10v4h3l4 4V6l-4 4zM16 10l4 4M20 10l-4 4",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+});
 
 const STYLE = "views/records.css", EDIT = {moveUp, remove};
 
@@ -21,18 +34,9 @@ function IconButton({icon, label, ...given}) {
   return html`<button type="button" class="quiet-button" aria-label=${label} ...${given}><${Icon} name=${icon} /></button>`;
 }
 
-// A cover; where there is none, one is drawn from the name, always the same.
+// The hue is that of the name: one has music of one catalogue mostly.
 export function Cover({image, name, isRound}) {
-  const kind = `cover ${isRound ? "round" : ""}`;
-  if (image) return html`<img class=${kind} src=${image} alt="" loading="lazy" decoding="async" />`;
-  return html`<span class=${`${kind} drawn`} style=${{background: drawn(name)}} aria-hidden="true"><${Icon} name="music" /></span>`;
-}
-
-function drawn(name) {
-  let sum = 7;
-  for (const letter of name) sum = (sum * 31 + letter.codePointAt(0)) % 100003;
-  const hsl = (turn, rest) => `hsl(${sum + turn} ${rest})`;
-  return `radial-gradient(circle at ${sum % 83}% ${sum % 71}%, ${hsl(50, "60% 62%")}, transparent 60%), linear-gradient(${hsl(0, "42% 34%")}, ${hsl(30, "45% 48%")})`;
+  return html`<${Face} image=${image} title=${name} catalogue=${name} isRound=${isRound} className="cover" />`;
 }
 
 export function Artists({artists}) {

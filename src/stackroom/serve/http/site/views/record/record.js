@@ -6,19 +6,22 @@ import {inWords, number, plural} from "../../core/format.js";
 import {callTool, useSession} from "../../core/server.js";
 import {useKeys} from "../../core/keys.js";
 import {useStore, useStyle} from "../../core/store.js";
-import {Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
+import {addIcons, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
 import {Call} from "../../parts/code.js";
+import {Face} from "../../parts/face.js";
 import {confirm, Drawer} from "../../parts/layers.js";
 import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
 import {hitOf} from "../../parts/found.js";
 import {closeRecord, fetchRecord, Finder, openRecord, recordLink} from "./open.js";
+
+addIcons({dislike: "M5 5l14 14M9 5a4 4 0 0 0-5 4c0 6 8 11 8 11l4-3M15.5 5a4 4 0 0 1 4.5 4c0 1.5-.5 3-1.2 4.2"});
 
 const FIRST = 6, SIMILAR = 8, EDIT_TOOL = "catalog.mutate";
 
 export default function Record({address}) {
   const key = address.query.get("open");
   const [state, setState] = useState({}), [isEditing, setEditing] = useState(false), [tries, setTries] = useState(0), tool = useSession().tool(EDIT_TOOL);
-  const isStyled = useStyle("views/records.css");
+  const isStyled = [useStyle("views/records.css"), useStyle("parts/layers.css")].every(Boolean);
   const load = () => setTries((count) => count + 1);
   useEffect(() => setEditing(false), [key]);
   useEffect(() => {
@@ -51,7 +54,7 @@ function Shown({record, onEdit}) {
   const body = fields.find((one) => one.role === "body");
   return html`
     <div class="record-head">
-      ${hit.image && html`<img src=${hit.image} alt="" />`}
+      <${Face} ...${hit} />
       <div><p class="quiet">${hit.subtitle}</p><${Actions} record=${record} onEdit=${onEdit} /></div>
     </div>
     ${body && html`<${Body} text=${String(body.value)} />`}
@@ -101,7 +104,7 @@ function Group({title, hits, total, children}) {
   return html`<section class="record-group">
     <h3>${title} ${total > FIRST && html`<span class="quiet">${total}</span>`}</h3>
     <ul class="brief">${hits.slice(0, isWhole ? undefined : FIRST).map((hit) => html`<li key=${hit.key}>
-      <a href=${recordLink(hit.key)}>${hit.image && html`<img src=${hit.image} alt="" loading="lazy" />`}<span>${hit.title}</span></a>
+      <a href=${recordLink(hit.key)}><${Face} ...${hit} /><span>${hit.title}</span></a>
       <span class="quiet">${hit.subtitle}</span></li>`)}</ul>
     ${hits.length > FIRST && !isWhole && html`<button type="button" class="link" onClick=${() => setWhole(true)}>Show ${total > hits.length ? `${hits.length} of ${total}` : `all ${total}`}</button>`}
     ${children}

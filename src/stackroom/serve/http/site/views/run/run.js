@@ -4,7 +4,7 @@ import {inWords, number} from "../../core/format.js";
 import {bytes, duration, moment} from "../../core/units.js";
 import {ask, askHealth} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
-import {Empty} from "../../parts/basics.js";
+import {Empty, Named} from "../../parts/basics.js";
 import {CodeBlock} from "../../parts/code.js";
 import {findTool, Listing, Loaded, queueTool, State, Tiles, undoTools, useLoad, useTool} from "./shared.js";
 
@@ -34,6 +34,7 @@ const PAGES = {
 
 export default function Run({address, session}) {
   useStyle("views/run/run.css");
+  useStyle("parts/layers.css");
   const name = address.params.page ?? "health", label = Object.keys(PAGES).find((one) => one.toLowerCase() === name);
   const [isFor, load] = PAGES[label] ?? [];
   return html`<div class="run">
@@ -75,7 +76,7 @@ function Tasks() {
 function Inside() {
   const ask = (query) => useTool("server.query", {query_type: query, limit: 200});
   const columns = {
-    Catalogue: (row) => html`<a href=${`/c/${encodeURIComponent(row.catalogue)}`}>${row.title}</a> <code>${row.catalogue}</code>`, Records: "records",
+    Catalogue: (row) => html`<a href=${`/c/${encodeURIComponent(row.catalogue)}`}><${Named} title=${row.title} name=${row.catalogue} /></a>`, Records: "records",
     Model: (row) => row.model ?? "words only", State: (row) => row.problem ?? row.stale ?? "up to date",
   };
   const rowsOf = ({rows, values}) => [...Object.entries(values).filter(([name]) => name.endsWith("_bytes")).map(([name, size]) => ({part: inWords(name.replace("_bytes", " memory")), bytes: size})), ...rows];

@@ -43,9 +43,9 @@ export function parametersOf({likes, dislikes, sentence, weights}) {
   return {like: ids(likes), dislike: ids(dislikes), q: sentence, ...Object.fromEntries(weighed)};
 }
 
-function put(name, other, {key, id, catalogue, title, subtitle, image}) {
+function put(name, other, {key, id, catalogue, title, subtitle, image, kind}) {
   const before = taste.get().catalogue === catalogue ? taste.get() : {...EMPTY, catalogue};
-  const kept = {key, id, catalogue, title, subtitle, image};
+  const kept = {key, id, catalogue, title, subtitle, image, kind};
   taste.set({...before, [name]: [...without(before[name], key), kept].slice(-MOST), [other]: without(before[other], key)});
   showDock("tray");
 }

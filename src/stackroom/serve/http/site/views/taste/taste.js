@@ -6,6 +6,7 @@ import {callTool} from "../../core/server.js";
 import {hideDock, showDock, useStore, useStyle} from "../../core/store.js";
 import {Empty, Icon, Notice, Problem, Spinner} from "../../parts/basics.js";
 import {Call} from "../../parts/code.js";
+import {Face} from "../../parts/face.js";
 import {hitOf} from "../../parts/found.js";
 import {Hit} from "../../parts/hit.js";
 import {Finder} from "../record/open.js";
@@ -73,7 +74,7 @@ function Sentence({tray, answer}) {
 
 function Kept({label, hits}) {
   return hits.length > 0 && html`<div><h2>${label}</h2><ul class="kept">${hits.map((hit) => html`<li key=${hit.key}>
-    <a href=${changed({open: hit.key})}>${hit.title ?? hit.id}</a>
+    <a href=${changed({open: hit.key})}><${Face} ...${hit} />${hit.title ?? hit.id}</a>
     <button type="button" class="quiet-button" aria-label=${`Remove ${hit.title ?? hit.id}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
 }
 
