@@ -9,7 +9,7 @@ from mcp import Client, types
 from mcp.client import advertise
 
 from stackroom.model.principal import Action
-from stackroom.serve.hits_view import EXTENSION, MIME_TYPE, TOOL_META, URI
+from stackroom.serve.hits_view import EXTENSION, MIME_TYPE, TILES, TOOL_META, URI
 from support.clients import ERAS, MCP_WAYS, Request, ResultT, talk_to
 
 pytestmark = pytest.mark.row("Z16")
@@ -87,3 +87,19 @@ def test_the_view_is_read_over_every_transport(hosted: Any, connect: Any, way: s
         media_type, body = asker.ask(Request(operation="resources/read", target=URI)).value
     assert media_type == MIME_TYPE
     assert body.startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_client_that_shows_views_gets_the_results_as_the_page_draws_them_beside_the_answer(
+    whole: Any, mode: str
+) -> None:
+    async def search(client: Client) -> Any:
+        return await client.call_tool("search", {"query": "space", "catalogue": "anime", "limit": 3})
+
+    drawn, plain = ask(whole, search, mode=mode, settings=SHOWS), ask(whole, search, mode=mode)
+    ids = [one["id"] for one in drawn.structured_content["results"]]
+    tiles = drawn.meta[TILES]
+    assert list(tiles) == ids
+    assert all({"kind", "line", "fields", "image"} <= tile.keys() for tile in tiles.values())
+    assert drawn.structured_content["results"] == plain.structured_content["results"]
+    assert TILES not in (plain.meta or {})
