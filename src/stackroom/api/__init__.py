@@ -84,7 +84,6 @@ from stackroom.tools.merge import (
     word_notes,
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
-from stackroom.tools.pictures import find_picture
 from stackroom.tools.reading import ReadQuestion, in_order, list_ranked, plain_reading, read_question
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import catalogue_tool, result_text
@@ -237,7 +236,6 @@ __all__ = [
     "endpoints_of",
     "field_values",
     "find_file",
-    "find_picture",
     "fitting_notes",
     "fold_name",
     "in_order",

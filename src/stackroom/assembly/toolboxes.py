@@ -86,9 +86,7 @@ class ToolboxBuilder:
         choice = self.choice
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
-        media = [media for part in parts for media in part.media]
-        covered = {one.catalogue for one in media}
-        media += picture_media([one for one in opened if one.name not in covered])
+        media = [*picture_media(opened), *(media for part in parts for media in part.media)]
         generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
         tools = [*shown, *generic, *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds])]
         if len(opened) > 1:

@@ -147,7 +147,7 @@ class FieldSpec:
 
     @property
     def time_unit(self) -> str:
-        """The unit of the lengths of time that the field has, by its declaration or its name; empty if it has none."""
+        """The unit by the declaration or the name, which may be one of time; empty if it has none."""
         return (canonical_unit(self.unit) if self.unit else time_unit_of(self.name)) if self.is_numeric else ""
 
     def in_words(self, value: str) -> str:

@@ -47,22 +47,17 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
     least, greatest = float(known[0]), float(known[-1])
     starts = _day_starts(least, greatest) if field.type is FieldType.DATE else _starts(known, field)
     counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
-    ends = [*starts[1:], None]
+    ends, has_unit = [*starts[1:], None], field.unit or field.time_unit
     bars = [
         Bar(
             first=shown_number(start, field),
             last=shown_number(_end(end, greatest, field), field),
             count=count,
-            words=_in_words(start, _end(end, greatest, field), field),
+            words=[number_in_words(one, field) for one in (start, _end(end, greatest, field))] if has_unit else None,
         )
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
     return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}
-
-
-def _in_words(first: float, last: float, field: FieldSpec) -> list[str] | None:
-    has_unit = field.unit or field.time_unit
-    return [number_in_words(first, field), number_in_words(last, field)] if has_unit else None
 
 
 def _starts(known: Numbers, field: FieldSpec) -> list[float]:

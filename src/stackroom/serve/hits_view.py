@@ -80,24 +80,19 @@ def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict
     catalogues, scope = {one.name: one for one in toolbox.catalogues}, Scope(visibility=principal.visibility)
     for address in [str(result.get("id", "")) for result in (answer.structured or {}).get("results", ())]:
         name, _, record_id = address.partition("/")
-        with suppress(StorageError, KeyError):  # the answer has what is known without it
+        with suppress(StorageError, KeyError, OSError):  # the answer has what is known without it
             view = catalogues[name].view()
             if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
                 file = media.find_file_in(name, record.id, MediaKind.THUMBNAIL)
-                image = _inline(file) if file is not None and file.size_bytes <= room else None
+                image = f"data:{file.mime_type};base64,{_encoded(file)}" if file and file.size_bytes <= room else None
                 room -= len(image or "")
-                tile = shape_tile(view.spec, name, record, media).model_dump(mode="json")
-                tiles[address] = {**tile, "image": image}
+                tiles[address] = {**shape_tile(view.spec, name, record, media).model_dump(), "image": image}
     drawn: dict[str, Any] = orjson.loads(safe_json(orjson.dumps(tiles).decode()))
     return drawn
 
 
-def _inline(file: MediaFile) -> str | None:
-    """Return a picture as an address that has all of it; None where it is gone."""
-    try:
-        return f"data:{file.mime_type};base64,{base64.b64encode(file.path.read_bytes()).decode()}"
-    except OSError:
-        return None
+def _encoded(file: MediaFile) -> str:
+    return base64.b64encode(file.path.read_bytes()).decode()
 
 
 def view_contents(document: str) -> types.TextResourceContents:

@@ -47,7 +47,7 @@ def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
 
 
 def picture_media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
-    """Declare the pictures of those catalogues whose records have some."""
+    """Declare the pictures of those catalogues whose records name some."""
     return [_declared(one) for one in catalogues if one.spec.field_with_role(FieldRole.PICTURE) is not None]
 
 

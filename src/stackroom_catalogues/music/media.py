@@ -4,18 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from stackroom.api import (
-    Action,
-    MediaFile,
-    MediaKind,
-    MediaSpec,
-    OpenCatalogue,
-    Principal,
-    RecordId,
-    Scope,
-    find_file,
-    find_picture,
-)
+from stackroom.api import Action, MediaFile, MediaKind, MediaSpec, OpenCatalogue, Principal, RecordId, Scope, find_file
 
 
 def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
@@ -29,8 +18,6 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         found = view.find_record(RecordId(record_id), scope=scope)
         if found is not None and kind is not MediaKind.AUDIO and not found.get("cover") and found.get("album_id"):
             found = view.find_record(RecordId(str(found.get("album_id"))), scope=scope)
-        if kind is MediaKind.THUMBNAIL:
-            return find_picture(catalogue, found) if found else None
         name = found.get("file" if kind is MediaKind.AUDIO else "cover") if found else None
         return find_file(_roots(catalogue), str(name)) if name else None
 

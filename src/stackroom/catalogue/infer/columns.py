@@ -9,15 +9,7 @@ import numpy as np
 
 from stackroom.catalogue.column_words import CAMEL_JOINT, is_about, name_words
 from stackroom.catalogue.compiler import FIELD_NAME
-from stackroom.catalogue.infer.words import (
-    is_alternative,
-    is_code,
-    is_link,
-    is_title_name,
-    is_unnamed,
-    names_pictures,
-    percent,
-)
+from stackroom.catalogue.infer.words import is_alternative, is_code, is_link, is_title_name, is_unnamed, percent
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.text.cells.values import read_boolean
 
@@ -195,13 +187,7 @@ def _is_unique_code(column: ColumnProfile) -> bool:
     """Tell whether a column has short codes of equal length or with digits, another in each row: `cca3`, `W00009`."""
     if not column.is_unique or column.rows < FEWEST_CODES or column.form not in (Form.TEXT, Form.CODE):
         return False
-    if (
-        column.is_list
-        or is_title_name(column)
-        or not column.is_spaceless
-        or column.longest > LONGEST_KEY
-        or names_pictures(column)
-    ):
+    if column.is_list or is_title_name(column) or not column.is_spaceless or column.longest > LONGEST_KEY:
         return False
     has_digits = sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
     is_even = column.longest - column.shortest <= 2 and column.longest <= LONGEST_CODE and column.rows >= FEWEST_ROWS

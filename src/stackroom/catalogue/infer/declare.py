@@ -32,6 +32,7 @@ from stackroom.catalogue.infer.words import (
     gaps,
     is_link,
     is_title_name,
+    names_pictures,
 )
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
@@ -130,8 +131,8 @@ class _Inference:
         if group is not None:
             self.notes = [f"rows with the same '{group.name}' are one record: {group.distinct:,} records"]
         else:
-            stated = choices.id
-            self.id, self.notes = chosen_id(self.usable, stated) if stated else choose_id(self.usable, stated_id)
+            stated, free = choices.id, [one for one in self.usable if not names_pictures(one)]
+            self.id, self.notes = chosen_id(self.usable, stated) if stated else choose_id(free, stated_id)
         same = [column for column in self.usable if column.name not in self.differing]
         stated_title = choices.title or (group and _name_of_group(group, same))
         self.title = chosen_title(same, names, stated_title) if stated_title else choose_title(same, self.id, names)
