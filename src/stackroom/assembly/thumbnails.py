@@ -54,16 +54,10 @@ def make_thumbnails(
         if path.name not in kept:
             path.unlink(missing_ok=True)
     maker = ThumbnailMaker(folder, find_roots(folder, sources), settings)
-    own = [one for one in named if not _is_remote(one) and maker.is_due(one)]
-    remote = [one for one in named if _is_remote(one) and maker.is_due(one)] if spec.fetch_pictures else []
-    if (own or remote) and find_pillow() is None:
+    due = [one for one in named if maker.is_due(one) and (not _is_remote(one) or spec.fetch_pictures)]
+    if due and find_pillow() is None:
         return [NOT_INSTALLED]
-    if remote and settings.offline:
-        return [
-            *maker.make(own, ()),
-            f"{len(remote):,} pictures at web addresses were not fetched: the settings say offline",
-        ]
-    return maker.make(own, remote)
+    return maker.make(due, is_offline=settings.offline)
 
 
 def _is_remote(picture: str) -> bool:
@@ -87,12 +81,13 @@ class ThumbnailMaker:
         file = find_file(self._roots, picture)
         return file is not None and not (made.exists() and made.stat().st_mtime >= file.modified_at)
 
-    def make(self, own: Sequence[str], remote: Sequence[str]) -> list[str]:
+    def make(self, pictures: Sequence[str], *, is_offline: bool) -> list[str]:
         """Make the thumbnails of files, then of web addresses; return what was left, and what failed."""
         (self._folder / THUMBNAILS).mkdir(exist_ok=True)
-        for picture in own:
+        remote = [one for one in pictures if _is_remote(one)]
+        for picture in (one for one in pictures if not _is_remote(one)):
             self._attempt(picture, self._shrink_file)
-        left = self._fetch(remote)
+        left = len(remote) if is_offline else self._fetch(remote)
         notes = [f"{left:,} pictures are left to the next update"] if left else []
         return [*notes, NOT_MADE.format(len(self._failures), self._failures[0])] if self._failures else notes
 
