@@ -10,7 +10,7 @@ import pytest
 from support.libraries import MODEL_CACHE
 from support.pages import ROOT
 
-pytestmark = pytest.mark.row("N11")
+pytestmark = pytest.mark.row("N22")
 
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -15,7 +15,7 @@ import pytest
 import stackroom
 from stackroom import Catalogue, InputError, Library, NotFoundError
 
-pytestmark = pytest.mark.row("N11")
+pytestmark = pytest.mark.row("N22")
 
 ROWS = [
     {"id": "w1", "name": "Vinho verde", "country": "Portugal", "price": 7.5, "notes": "Light, for fish."},
