@@ -18,7 +18,7 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store import require_unmoved
 from stackroom.shelf.port import (
@@ -82,6 +82,22 @@ class MemoryView:
         self._vectors = dict(vectors)
         self._by_digest = dict(by_digest or {})
         self._digests = dict(digests or {})
+
+    def seen_by(self, visibility: Visibility) -> "MemoryView":
+        """Return the snapshot with the records that the caller may see, and no others."""
+        keys = set(self._in_scope(Scope(visibility=visibility)))
+        if len(keys) == len(self._records):
+            return self
+        return MemoryView(
+            self.spec,
+            {key: record for key, record in self._records.items() if key in keys},
+            {key: vector for key, vector in self._vectors.items() if key in keys},
+            model=self.model,
+            change_no=self.change_no,
+            vector_no=self.vector_no,
+            by_digest=self._by_digest,
+            digests={key: digest for key, digest in self._digests.items() if key in keys},
+        )
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         found = {key: self._records[key] for key in sorted(set(keys)) if key in self._records}

@@ -92,6 +92,7 @@ class Visibility:
 
 
 SEES_EVERYTHING = Visibility(None)
+SEES_PUBLIC = Visibility(frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

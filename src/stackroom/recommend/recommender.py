@@ -132,6 +132,7 @@ class Recommender:
 
         Where there are no vectors, records are compared by the other signals alone.
         """
+        reader = reader.seen_by(scope.visibility)
         if reader.model is not None:
             return self._recommend_for(reader, choices, request, scope=scope, disliked=disliked)
         spec = _without_meaning(self.spec, self.catalogue)

@@ -32,14 +32,11 @@ from stackroom.embed.port import Embedder
 from stackroom.errors import StorageError
 from stackroom.library import FileWatch, replace_file
 from stackroom.model.hits import EVIDENCE_AT
-from stackroom.model.scope import SEES_EVERYTHING, WHOLE, Scope, Visibility
+from stackroom.model.scope import SEES_PUBLIC, WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.search.fuse import Candidates, Floats
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.analyser import ORDINARY_TOKENS, TextQuery
-
-RARE = 3
-"""A word of at most this many records is rare: its number would tell of records that a caller may not see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +65,12 @@ class WeighedWords:
         return sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
 
 
-def weigh_words(
-    reader: ShelfReader, query: TextQuery, terms: TextQuery, visibility: Visibility = SEES_EVERYTHING
-) -> WeighedWords:
-    """Weigh the words of a query and its terms, as BM25 does; a word that people ask with counts where a record has it.
-
-    Rare ones are counted among the records that the caller may see.
-    """
+def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> WeighedWords:
+    """Weigh the words of a query and its terms, as BM25 does; an ordinary word counts where a record has it."""
     count = reader.count(WHOLE)
     weighed = dict((*terms.terms, *query.terms))
     tokens = list(weighed)
-    having = [
-        _count_visible(reader, token, visibility) if 0 < some <= RARE and visibility.audiences is not None else some
-        for token, some in zip(tokens, reader.frequencies(tokens), strict=True)
-    ]
+    having = reader.frequencies(tokens)
     weights = {
         token: weight * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
         for (token, weight), some in zip(weighed.items(), having, strict=True)
@@ -95,11 +84,6 @@ def weigh_words(
         frozenset(unknown.intersection(telling)),
         TextQuery(terms=tuple(weights.items())),
     )
-
-
-def _count_visible(reader: ShelfReader, token: str, visibility: Visibility) -> int:
-    """Return how many visible records have a token, so that a word of hidden records is as unknown as one of none."""
-    return reader.lexical(TextQuery(terms=((token, 1.0),)), scope=Scope(visibility=visibility), limit=1).total
 
 
 logger = logging.getLogger(__name__)
@@ -129,7 +113,8 @@ class Calibration:
 
 
 def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
-    """Measure a catalogue; None where it has no vectors by this embedder."""
+    """Measure what everybody may see of a catalogue; None where it has no vectors by this embedder."""
+    reader = reader.seen_by(SEES_PUBLIC)
     if reader.model != embedder.model or not reader.count(WHOLE):
         return None
     probes = np.array([embedder.embed_query(probe) for probe in load_probes()])

@@ -139,6 +139,7 @@ def resolve_name(
     reader: ShelfReader, spec: CatalogueSpec, text: str, *, scope: Scope, catalogue: str = ""
 ) -> NameChoice:
     """Return the record that a typed name or id most likely means, with the others that it could mean."""
+    reader = reader.seen_by(scope.visibility)
     key = None if scope.conditions else find_by_id(reader, text, scope=scope, catalogue=catalogue)
     record = None if key is None else reader.fetch([key], scope=scope).get(key)
     if key is not None and record is not None:

@@ -158,8 +158,9 @@ class Searcher:
         `terms` are those to look for in place of the words of the text and their synonyms.
         """
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
+        reader = reader.seen_by(scope.visibility)
         embedded = query_vector or self.embed(reader, text)
-        query = self._analysed(reader, text, embedded.vector, scope=scope, terms=terms)
+        query = self._analysed(reader, text, embedded.vector, terms=terms)
         trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
         ranked = Ranked(
             ranking=rank_rows(trace, best_rows(trace, reader, rows_for(wanted))),
@@ -181,10 +182,11 @@ class Searcher:
         self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, limit: int
     ) -> Candidates:
         """Return what the arms find for a query, not yet scored: for callers that score it in several ways."""
-        return self._find(reader, self._analysed(reader, text, vector, scope=scope), scope, self._depth(limit))
+        reader = reader.seen_by(scope.visibility)
+        return self._find(reader, self._analysed(reader, text, vector), scope, self._depth(limit))
 
     def _analysed(
-        self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, terms: TextQuery | None = None
+        self, reader: ShelfReader, text: str, vector: Vector | None, *, terms: TextQuery | None = None
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         looked_for = terms or analyse_query(asked, synonyms=self.spec.synonyms)
@@ -192,7 +194,7 @@ class Searcher:
         return SearchQuery(
             text=asked,
             terms=looked_for,
-            words=weigh_words(reader, analyse_query(asked, synonyms={}), looked_for, scope.visibility),
+            words=weigh_words(reader, analyse_query(asked, synonyms={}), looked_for),
             vector=vector,
             moods=moods,
         )

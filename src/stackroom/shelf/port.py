@@ -26,7 +26,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.series import Work
 from stackroom.text.analyser import TextQuery
@@ -176,6 +176,9 @@ class ShelfReader(Protocol):
     @property
     def stale(self) -> str | None:
         """Why this snapshot lags behind the store, or None where it is current."""
+
+    def seen_by(self, visibility: Visibility) -> "ShelfReader":
+        """Return the snapshot as if there were nothing but what the caller may see: counts, words and their weights."""
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible, in key order."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from stackroom.model.principal import Cost, Principal
-from stackroom.model.scope import WHOLE, Scope, Visibility
+from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import MediaSpec
@@ -47,7 +47,7 @@ def with_plain_names(text: str, names: Mapping[str, str]) -> str:
 
 
 KEPT_TOOLBOXES = 64
-NO_AUDIENCE = Scope(visibility=Visibility(frozenset()))
+NO_AUDIENCE = Scope(visibility=SEES_PUBLIC)
 """The scope of a caller without audiences: public records only."""
 
 

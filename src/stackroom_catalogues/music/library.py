@@ -51,8 +51,8 @@ class MusicLibrary:
 
     @property
     def reader(self) -> ShelfReader:
-        """The snapshot."""
-        return self.view.reader
+        """The snapshot, of what the caller may see."""
+        return self.view.reader.seen_by(self.principal.visibility)
 
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
         """Return the scope of a kind, or of all kinds, that the caller may see."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
 from stackroom.shelf.embedded.index_files import BaseFolder, TextFiles
+from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import (
     SUMS_FILE,
     DamagedIndexError,
@@ -49,6 +50,7 @@ class ShelfIndex:
         self.bases = BaseFolder(folder)
         self._text: TextIndex | None = None
         self._base: Segment | None = None
+        self.seen = SeenTexts(spec)
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
@@ -91,6 +93,7 @@ class ShelfIndex:
             store=self.store,
             text=text,
             searcher=text.searcher,
+            seen=self.seen,
             base=base,
             tail=tail,
             base_alive=alive_rows(base, changed),

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import cast
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import WHOLE, WORDS_FIELD, Condition, Scope
+from stackroom.model.scope import AUDIENCE_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.columns import Mask, TermColumn
+from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.store import Store, StoreState
 from stackroom.shelf.embedded.text_index import TextIndex
@@ -84,19 +85,26 @@ def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Intege
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedView:
-    """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces."""
+    """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces.
+
+    Of a snapshot for a caller who may not see every record, both masks leave out the others, and the text index is one
+    without them.
+    """
 
     spec: CatalogueSpec
     base: Segment
     tail: Segment
     base_alive: Mask | None
+    tail_alive: Mask | None = None
     store: Store
     text: TextIndex
     searcher: tantivy.Searcher
+    seen: SeenTexts
     model: ModelId | None
     change_no: int
     vector_no: int = 0
     stale: str | None = None
+    _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
@@ -118,6 +126,38 @@ class EmbeddedView:
             return 0
         alive = self._alive([None] * len(self._segments))
         return sum(_count_awaiting(one, mask) for one, mask in zip(self._segments, alive, strict=True))
+
+    def seen_by(self, visibility: Visibility) -> "EmbeddedView":
+        """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
+        if visibility.audiences is None:
+            return self
+        audiences = visibility.audiences & self._audiences
+        if audiences not in self._seen_by:
+            self._seen_by[audiences] = self._limited_to(Scope(visibility=Visibility(audiences)))
+        return self._seen_by[audiences]
+
+    @cached_property
+    def _audiences(self) -> frozenset[str]:
+        """The audiences that there are records for."""
+        columns = [segment.columns.terms[AUDIENCE_FIELD] for segment in self._segments]
+        return frozenset(value for column in columns for _, _, value in column.entries)
+
+    def _limited_to(self, scope: Scope) -> "EmbeddedView":
+        if self.count(scope) == self.count(WHOLE):
+            return self
+        masks = self._masks(scope)
+        text = self.seen.open_text(scope, self.scan(scope=scope, limit=self.count(WHOLE)), self.store, self.change_no)
+        return replace(
+            self,
+            base_alive=masks[0],
+            tail_alive=masks[1] if len(masks) > 1 else None,
+            text=text,
+            searcher=text.searcher,
+            _seen_by={},
+            _last_masks={},
+            _last_records={},
+            _mask_guard=threading.Lock(),
+        )
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible, in key order."""
@@ -360,9 +400,11 @@ class EmbeddedView:
         return [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
-        if self.base_alive is not None:
-            masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
-        return masks
+        alive = (self.base_alive, self.tail_alive)
+        return [
+            mask if one is None else one if mask is None else mask & one
+            for mask, one in zip(masks, alive, strict=False)
+        ]
 
 
 def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> EntryOccurrences:
