@@ -275,12 +275,8 @@ class TitleArrays:
     """The checksums of all names, in order: most texts that are no name are told by them."""
 
 
-class _Shared(NamedTuple):
-    """Names in order, their number of rare grams of a query, and the postings of its common grams."""
-
-    names: Ints
-    counts: Ints
-    common: Sequence[NDArray[np.int32]]
+_Shared = tuple[Ints, Ints, Sequence[NDArray[np.int32]]]
+"""Names in order, their number of rare grams of a query, and the postings of its common grams."""
 
 
 class TitleIndex:
@@ -347,7 +343,7 @@ class TitleIndex:
         if last is None or last[0] != wanted:
             rare, common = _split(self._postings_of(wanted))
             names, shared = _counted(np.concatenate(rare)) if rare else (np.empty(0, np.int64), np.empty(0, np.int64))
-            self._last = last = wanted, _Shared(names, shared, common)
+            self._last = last = wanted, (names, shared, common)
         return last[1]
 
     def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
@@ -406,7 +402,7 @@ class TitleArraysBuilder:
         self._ends = array("q")
         self._sums = array("I")
         self._waiting: list[str] = []
-        self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
+        self._inverted: list[_Inverted] = []
 
     def add(self, names: Iterable[str]) -> None:
         """Add the next row's names, each in all its spellings."""
@@ -424,7 +420,7 @@ class TitleArraysBuilder:
     def build(self) -> TitleArrays:
         """Return the index of the rows so far."""
         self._cut()
-        grams, gram_ends, postings = _inverted(self._grams)
+        grams, gram_ends, postings = _joined(self._inverted)
         return TitleArrays(
             rows=np.frombuffer(self._rows, dtype=np.int32),
             letters=np.frombuffer(self._letters, dtype=np.uint8),
@@ -436,9 +432,9 @@ class TitleArraysBuilder:
         )
 
     def _cut(self) -> None:
-        """Split the buffered names into grams."""
+        """Invert the buffered names: the grams of a million records would take gigabytes until the end."""
         grams, owners = _grams_of(self._waiting)
-        self._grams.append((grams, owners + np.int32(len(self._ends) - len(self._waiting))))
+        self._inverted.append(_invert(grams, owners + np.int32(len(self._ends) - len(self._waiting))))
         self._waiting = []
 
 
@@ -478,17 +474,32 @@ def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
     return grams[within], owners[:-2][within]
 
 
-def _inverted(parts: Sequence[tuple[Grams, NDArray[np.int32]]]) -> tuple[Grams, Ints, NDArray[np.int32]]:
-    """Return the distinct grams, where each one's postings end, and the postings: names in order, once each."""
-    distinct = np.unique(np.concatenate([np.unique(grams) for grams, _ in parts]))
+_Inverted = tuple[Grams, Ints, NDArray[np.int32]]
+"""Distinct grams in order, how many names have each, and these names: of each gram in order, once each."""
+
+
+def _invert(grams: Grams, owners: NDArray[np.int32]) -> _Inverted:
+    """Return the names by gram."""
+    distinct = np.unique(grams)
     # A gram's number and a name in one integer: sorting those is many times quicker than sorting pairs.
-    pairs = np.concatenate(
-        [np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners for grams, owners in parts]
-    )
+    pairs = np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners
     pairs.sort()
     pairs = pairs[np.concatenate((np.ones(min(1, len(pairs)), bool), pairs[1:] != pairs[:-1]))]
-    counts = np.bincount(pairs >> 32, minlength=len(distinct))
-    return distinct, np.cumsum(counts, dtype=np.int64), (pairs & 0xFFFFFFFF).astype(np.int32)
+    return distinct, np.bincount(pairs >> 32, minlength=len(distinct)), (pairs & 0xFFFFFFFF).astype(np.int32)
+
+
+def _joined(parts: list[_Inverted]) -> _Inverted:
+    """Return the distinct grams of all parts, where each one's names end, and the names; the parts are used up."""
+    distinct = np.unique(np.concatenate([grams for grams, _, _ in parts]))
+    counts = sum(np.bincount(np.searchsorted(distinct, grams), some, len(distinct)) for grams, some, _ in parts)
+    ends = np.cumsum(counts, dtype=np.int64)
+    postings, nexts = np.empty(ends[-1] if len(ends) else 0, np.int32), np.append(0, ends)[:-1]
+    while parts:
+        grams, some, names = parts.pop(0)
+        places = np.searchsorted(distinct, grams)
+        postings[np.repeat(nexts[places] - np.cumsum(some) + some, some) + np.arange(len(names))] = names
+        nexts[places] += some
+    return distinct, ends, postings
 
 
 def array_fields() -> tuple[str, ...]:
