@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stackroom_catalogues.music.synth import file_of, load_pieces
+from stackroom_catalogues.music.synth import file_of, load_pieces, seconds_of
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parent.parent / "src" / "stackroom_catalogues" / "music" / "sample" / "library.jsonl"
 
-PLAYED = {piece.track_id for piece in load_pieces()}
+PLAYED = {piece.track_id: seconds_of(piece) for piece in load_pieces()}
 
 Tag = tuple[str, str]
 Row = dict[str, object]
@@ -164,16 +164,25 @@ def album_row(album: Album, names: dict[str, str]) -> Row:
         "artists": [names[slug] for slug in album.artists],
         "genres": tag_rows(album.tags),
         **year_entry(album.year),
-        "seconds": sum(track.seconds for track in album.tracks),
+        "seconds": round(sum(length_of(album, position) for position in range(1, len(album.tracks) + 1)), 1),
         "about": album.about,
     }
+
+
+def id_of(album: Album, position: int) -> str:
+    """Return the id of a track."""
+    return f"track-{album.slug}-{position:02d}"
+
+
+def length_of(album: Album, position: int) -> float:
+    """Return the seconds of a track: those of its file where it can be played, else those of the whole work."""
+    return PLAYED.get(id_of(album, position), album.tracks[position - 1].seconds)
 
 
 def track_row(album: Album, position: int, names: dict[str, str]) -> Row:
     """Return the record of a track."""
     track = album.tracks[position - 1]
-    track_id = f"track-{album.slug}-{position:02d}"
-    is_played = track_id in PLAYED
+    track_id = id_of(album, position)
     return {
         "id": track_id,
         "kind": "track",
@@ -186,8 +195,8 @@ def track_row(album: Album, position: int, names: dict[str, str]) -> Row:
         "genres": tag_rows(album.tags + track.tags),
         **year_entry(track.year or album.year),
         "position": position,
-        "seconds": track.seconds,
-        **({"file": file_of(track_id)} if is_played else {}),
+        "seconds": length_of(album, position),
+        **({"file": file_of(track_id)} if track_id in PLAYED else {}),
     }
 
 

@@ -2,7 +2,7 @@
 
 A piece is a tune in the public domain, written as notes in `sample/tunes.toml`, and belongs to one track of
 `sample/library.jsonl`. Most are the opening of a work, some with simple harmony added or closed with a chord; the
-tracks' lengths in the sample are those of the whole works. `render` returns a WAV file: one channel, 16 bits, 22,050
+track's length in the sample is that of the piece. `render` returns a WAV file: one channel, 16 bits, 22,050
 samples a second. The same piece gives the same bytes.
 
 The notes of a voice are words of a text. `C#5:1/2` is a pitch (middle C is `C4`) and its length in beats; a word
@@ -75,12 +75,21 @@ def render(piece: Tune) -> bytes:
     return _wav_file(mix(piece))
 
 
+def seconds_of(piece: Tune) -> float:
+    """Return the length of the piece, to a tenth of a second."""
+    return round(_end_s(piece), 1)
+
+
+def _end_s(piece: Tune) -> float:
+    last_beat = max(note.start + note.beats for voice in piece.voices for note in read_notes(voice))
+    return float(last_beat) * 60 / piece.beats_a_minute + piece.ring_s
+
+
 def mix(piece: Tune) -> Samples:
     """Return the samples of the piece, all voices together, the loudest at `PEAK`."""
     beat_s = 60 / piece.beats_a_minute
     voices = [list(read_notes(voice)) for voice in piece.voices]
-    end_s = max(float(note.start + note.beats) for notes in voices for note in notes) * beat_s + piece.ring_s
-    mixed = np.zeros(round(end_s * SAMPLE_RATE) + 1)
+    mixed = np.zeros(round(_end_s(piece) * SAMPLE_RATE) + 1)
     for place, notes in enumerate(voices):
         loudness = 1.0 if place == 0 else ACCOMPANIMENT
         for note in notes:

@@ -116,7 +116,7 @@ def test_albums_are_whole_and_as_long_as_their_tracks_and_every_artist_has_one(
     for album in albums:
         own = tracks[album["id"]]
         assert [track["position"] for track in own] == list(range(1, len(own) + 1)), album["id"]
-        assert album["seconds"] == sum(track["seconds"] for track in own)
+        assert album["seconds"] == pytest.approx(sum(track["seconds"] for track in own))
     credited = {one for album in albums for one in album["artist_ids"]}
     assert credited == {row["id"] for row in rows if row["kind"] == "artist"}
 
@@ -124,6 +124,13 @@ def test_albums_are_whole_and_as_long_as_their_tracks_and_every_artist_has_one(
 def test_those_tracks_can_be_played_that_a_piece_is_written_for(rows: list[Row]) -> None:
     playable = {row["id"]: row["file"] for row in rows if "file" in row}
     assert playable == {piece.track_id: synth.file_of(piece.track_id) for piece in synth.load_pieces()}
+
+
+def test_a_track_that_can_be_played_is_as_long_as_its_file(by_id: dict[str, Row]) -> None:
+    for piece in synth.load_pieces():
+        with wave.open(io.BytesIO(synth.render(piece))) as file:
+            length_s = file.getnframes() / file.getframerate()
+        assert by_id[piece.track_id]["seconds"] == pytest.approx(length_s, abs=0.06), piece.track_id
 
 
 @pytest.mark.parametrize("piece", synth.load_pieces()[:4], ids=lambda piece: piece.track_id)

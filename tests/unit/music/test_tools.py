@@ -94,7 +94,7 @@ def test_an_entry_says_what_there_is_to_say_and_no_more(sample_music: Any) -> No
         "artists": ["Ludwig van Beethoven"],
         "album": "Piano Sonata No. 14 in C-sharp minor, Op. 27 No. 2",
         "year": 1801,
-        "seconds": 350.0,
+        "seconds": 17.4,
         "genres": track["genres"],
         "playable": True,
         "score": track["score"],
@@ -196,7 +196,7 @@ def test_wrong_arguments_are_refused_with_what_would_be_right(sample_music: Any)
 def test_stats_count_what_there_is(sample_music: Any) -> None:
     stats = sample_music.ask("get", query_type="stats", limit=3)["stats"]
     assert (stats["artists"], stats["albums"], stats["tracks"]) == (46, 85, 542)
-    assert stats["seconds"] == pytest.approx(40 * 3600, rel=0.02)
+    assert stats["seconds"] == pytest.approx(38.6 * 3600, rel=0.02)
     assert stats["genres"][0] == {"genre": "classical", "tracks": 534}
     assert len(stats["genres"]) == 3
     assert (stats["first_year"], stats["last_year"], stats["tracks_without_year"]) == (1567, 1926, 2)
