@@ -244,5 +244,30 @@ def test_the_next_track_is_loaded_before_the_last_one_ends_and_home_continues_it
     press(player(page), "Pause")
     page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
     expect(page.get_by_role("button", name=re.compile("Continue with"))).to_be_visible()
-    page.get_by_role("list", name="By mood").get_by_role("link", name="calm").click()
-    expect(page.get_by_role("searchbox")).to_have_value("calm")
+    page.get_by_role("list", name="By mood and genre").get_by_role("link", name="orchestral").click()
+    expect(page.get_by_role("searchbox")).to_have_value("orchestral")
+
+
+def test_home_goes_on_with_the_albums_heard_last_and_lyrics_follow_the_music(listen: Listen) -> None:
+    one = listen()
+    page = one.open(ALBUM)
+    lines = [{"start_s": 0.0, "text": "Slow"}, {"start_s": 6.0, "text": "and painful"}]
+    page.route("**/v1/lyrics/**", lambda route: route.fulfill(json={"lines": lines}))
+    press(page.get_by_role("main"), "Play")
+    wait_playing(one, SATIE)
+    player(page).get_by_role("slider", name="Position").fill("7")
+    wait_playing(one, SATIE, 7)
+    press(player(page), "Lyrics")
+    lyrics = page.get_by_role("dialog").get_by_role("region", name="Lyrics")
+    expect(lyrics.locator("[aria-current]")).to_have_text("and painful")
+    one.check_access()
+    page.unroute("**/v1/lyrics/**")
+    page.keyboard.press("Escape")
+    press(player(page), "Close the player")
+    played = {"track_id": "track-satie-gymnopedies-01", "seconds": 10.0}
+    assert page.request.post(f"{one.origin}/v1/plays", data=played).status == 204
+    page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
+    expect(page.get_by_role("list", name="Go on listening").get_by_role("link").first).to_be_visible()
+    page.get_by_role("list", name="Ready to play").get_by_role("button", name=f"More for {SATIE}").click()
+    press(page.get_by_role("dialog"), "Lyrics")
+    expect(page.get_by_text("There are no lyrics in its file.")).to_be_visible()

@@ -309,6 +309,7 @@ def _track_row(track: Tagged, track_id: str, album: Album | None, artists: _Arti
         seconds=said.get("seconds"),
         plays=said.get("plays"),
         file=said.get("path"),
+        cover=None if album else _cover([track]),
         added=said.get("added"),
     )
 

@@ -195,6 +195,9 @@ def test_the_cover_is_what_most_files_have_inside_or_else_what_lies_beside_them(
     assert inside["album"][0]["cover"] == "media/covers/two.png"
     beside = grouped(tagged("d/1.mp3", title="A", **shared))
     assert beside["album"][0]["cover"] == "d/cover.jpg"
+    alone = grouped(tagged("1.mp3", title="A", artists=["X"], picture="one.jpg"))
+    assert alone["track"][0]["cover"] == "media/covers/one.jpg", "a track without an album has its own"
+    assert "cover" not in inside["track"][0]
 
 
 def test_slugs_are_plain_where_they_can_be_and_have_a_hash_where_they_must() -> None:

@@ -1,6 +1,6 @@
 // The music section: everything by name, what is new, a search, albums and artists, and what its user keeps.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
-import {change, go} from "../../core/address.js";
+import {change, go, link} from "../../core/address.js";
 import {ago, number, plural} from "../../core/format.js";
 import {duration} from "../../core/units.js";
 import {useStore, useStyle} from "../../core/store.js";
@@ -12,7 +12,7 @@ import {Artists, Cover, LikeButton, PlaylistForm, QueuePage, SaveTracks, Tracks,
 export const title = "Music";
 const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};
 const PAGES = {"": Home, artists: Everything, albums: Everything, tracks: Everything, playlists: Playlists, likes: Likes, queue: QueuePage, album: Album, artist: Artist, playlist: Playlist};
-const PART = 60;
+const PART = 60, MOST_MOODS = 12;
 
 export default function Music({address}) {
   const page = address.params.page ?? "", query = address.query.get("q") ?? "", id = address.query.get("id") ?? "";
@@ -40,7 +40,7 @@ function Lists({list, parameters = {}, titles = {}, top, foot, action, empty, ..
   }, [...Object.values(parameters), tries]);
   if (error) return html`<${Problem} error=${error} retry=${again} />`;
   if (!found) return html`<${Spinner} />`;
-  const groups = ["tracks", "albums", "artists"].filter((name) => found[name]?.items.length);
+  const groups = ["tracks", "albums", "artists"].filter((name) => found[name]?.items.length && titles[name] !== "");
   return html`<div class="stack">
     ${top?.(found, again)}
     ${!groups.length && empty && html`<${Empty} title=${empty} />`}
@@ -64,16 +64,27 @@ function Cards({items, label}) {
   </li>`)}</ul>`;
 }
 
-const MOODS = ["calm", "cheerful", "melancholy", "solemn", "dance", "dreamy", "heroic"];
+// The moods of the tracks here; where none has one, their most frequent genres, forms and instruments.
+function Moods() {
+  const [names, setNames] = useState([]);
+  useEffect(() => {
+    listMusic("genres").then(({genres}) => {
+      const moods = genres.filter(({category}) => category === "mood");
+      setNames([...new Set((moods.length ? moods : genres).map(({name}) => name))].slice(0, MOST_MOODS));
+    }, () => null);
+  }, []);
+  return names.length > 0 && html`<ul class="chips" aria-label="By mood and genre">${names.map((name) => html`<li key=${name}><a class="chip" href=${link("/music", {q: name})}>${name}</a></li>`)}</ul>`;
+}
 
 function Home() {
   const {tracks, index} = useStore(queue), {isPlaying} = useStore(playback), now = tracks[index];
   const without = ({tracks}) => !tracks.items.length && html`<p class="quiet">No track here has a file yet: <code>stackroom add FOLDER --as music</code> reads a folder of music.</p>`;
   return html`<div class="stack">
     ${now && !isPlaying && html`<p><button type="button" onClick=${resume}><${Icon} name="play" /> Continue with ${now.name}</button></p>`}
-    <ul class="chips" aria-label="By mood">${MOODS.map((mood) => html`<li key=${mood}><a class="chip" href=${`/music?q=${mood}`}>${mood}</a></li>`)}</ul>
+    <${Moods} />
     <${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
-    foot=${() => html`<${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you"}} />`} /></div>`;
+    foot=${() => html`<${Lists} list="heard" parameters=${{limit: 7}} titles=${{tracks: "", albums: "Go on listening"}} />
+      <${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you", albums: ""}} />`} /></div>`;
 }
 
 function Everything({list}) {

@@ -248,6 +248,10 @@ export function listMusic(list, parameters = {}, options) {
   return ask("GET", link("/v1/player", {list, limit: MOST_LISTED, ...parameters}), undefined, options);
 }
 
+export async function loadLyrics(id) {
+  return (await ask("GET", `/v1/lyrics/${idPath(id)}`)).lines;
+}
+
 function idPath(id) {
   return id.split("/").map(encodeURIComponent).join("/");
 }

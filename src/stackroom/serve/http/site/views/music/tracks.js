@@ -10,11 +10,12 @@ import {Face} from "../../parts/face.js";
 import {hitOf} from "../../parts/found.js";
 import {Dialog} from "../../parts/layers.js";
 import {
-  changePlaylist, changeRepeat, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
+  changePlaylist, changeRepeat, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadLyrics, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
   previous, queue, remove, seek, setLike, setSound, sound, toggle, toggleMute, toggleShuffle,
 } from "./queue.js";
 
 addIcons({
+  lyrics: "M12 15a4 4 0 0 0 4-4V7a4 4 0 0 0-8 0v4a4 4 0 0 0 4 4zM5 11a7 7 0 0 0 14 0M12 18v4",
   pause: "M8 5v14M16 5v14",
   next: "M6 5v14l9-7zM18 5v14",
   previous: "M18 5v14L9 12zM6 5v14",
@@ -98,15 +99,29 @@ function focusNear(list, by) {
 }
 
 function Menu({track, onClose}) {
-  const {items} = useStore(playlists), [isNew, setNew] = useState(false);
+  const {items} = useStore(playlists), [isNew, setNew] = useState(false), [isRead, setRead] = useState(false);
   useEffect(() => { loadPlaylists(); }, []);
+  if (isRead) return html`<${Lyrics} track=${track} onClose=${onClose} />`;
   if (isNew) return html`<${PlaylistForm} tracks=${[track.id]} onClose=${onClose} />`;
   const line = (label, work) => html`<button type="button" class="plain" onClick=${() => { onClose(); work(); }}>${label}</button>`;
   return html`<${Dialog} title=${track.name} onClose=${onClose}><div class="menu">
     ${track.playable && html`${line("Play next", () => enqueue([track], {isNext: true}))}${line("Add to the queue", () => enqueue([track]))}`}
+    ${track.playable && html`<button type="button" class="plain" onClick=${() => setRead(true)}>Lyrics</button>`}
     ${line("Play what is similar", () => playSimilar(track))}
     ${items?.map(({id, name, tracks}) => line(`Add to ${name}`, () => changePlaylist(id, name, [...tracks, track.id])))}
     <button type="button" class="plain" onClick=${() => setNew(true)}>Add to a new playlist …</button>
+  </div><//>`;
+}
+
+// The lyrics in a track's file; while it plays, the line that is sung stands out where lines have times.
+function Lyrics({track, onClose}) {
+  const [lines, setLines] = useState(null), {position} = useStore(playback), playing = useStore(queue, current), shown = useRef();
+  useEffect(() => { loadLyrics(track.id).then(setLines, () => setLines([])); }, [track.id]);
+  const now = playing?.id === track.id ? lines?.findLastIndex(({start_s}) => start_s !== null && start_s <= position) ?? -1 : -1;
+  useEffect(() => { shown.current?.scrollIntoView({block: "nearest"}); }, [now]);
+  return html`<${Dialog} title=${track.name} onClose=${onClose}><div aria-label="Lyrics" role="region" tabindex="0">
+    ${lines?.map(({text}, place) => html`<p key=${place} dir="auto" ref=${place === now ? shown : undefined} class=${now < 0 || place === now ? "" : "quiet"} aria-current=${place === now || undefined}>${text || "♪"}</p>`)}
+    ${lines?.length === 0 && html`<p class="quiet">There are no lyrics in its file.</p>`}
   </div><//>`;
 }
 
@@ -176,7 +191,7 @@ const KEYS = {
 
 export function Player() {
   const track = useStore(queue, current), {inOrder, repeat = "off"} = useStore(queue), {isPlaying, problem} = useStore(playback);
-  const isShown = useStyle(STYLE) && track;
+  const isShown = useStyle(STYLE) && track, [isRead, setRead] = useState(false);
   useEffect(() => {
     if (!track) hideDock("player");
     document.body.classList.toggle("with-player", Boolean(isShown));
@@ -199,9 +214,11 @@ export function Player() {
     <${Seek} track=${track} />
     <div class="player-side">
       <${Volume} />
+      <${IconButton} icon="lyrics" class="quiet-button wide-only" label="Lyrics" aria-haspopup="dialog" onClick=${() => setRead(true)} />
       <a href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
       <${IconButton} icon="close" label="Close the player" onClick=${clear} />
     </div>
+    ${isRead && html`<${Lyrics} track=${track} onClose=${() => setRead(false)} />`}
   </section>`;
 }
 
