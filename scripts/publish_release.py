@@ -32,8 +32,15 @@ def run_command(command: Sequence[str]) -> str:
 
 
 def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict[str, Any]:
-    """Do all steps, and return what `stackroom pack publish` says."""
-    name, pack, folder = options.catalogue, str(options.pack), Path(options.folder)
+    """Do all steps, or those of one half, and return what `stackroom pack publish` says."""
+    if options.step != "publish":
+        build_pack(options, run)
+    return publish_pack(options, run) if options.step != "build" else {"published": False}
+
+
+def build_pack(options: argparse.Namespace, run: Run) -> None:
+    """Read the source again, grade the catalogue, build the pack, and sign it where a key is given."""
+    name, pack = options.catalogue, str(options.pack)
     run(["stackroom", "add", options.source, "--name", name, "--yes", *options.add])
     if options.questions:
         run(["stackroom", "eval", name, "--questions", str(options.questions)])
@@ -41,6 +48,11 @@ def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict
     run(["stackroom", "pack", "build", name, pack, "--version", options.version, *licence])
     if options.key:
         run(["minisign", "-S", "-s", str(options.key), "-m", str(Path(pack) / "manifest.json")])
+
+
+def publish_pack(options: argparse.Namespace, run: Run) -> dict[str, Any]:
+    """Publish the pack, with its signature if it has one, and upload the new files."""
+    name, pack, folder = options.catalogue, str(options.pack), Path(options.folder)
     if options.upload and not (folder / RELEASES).is_dir():
         bring_newest(folder, run)
     publish = ["stackroom", "pack", "publish", pack, str(folder), "--json"]
@@ -78,6 +90,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--key", help="a secret key of minisign to sign with, without a password")
     parser.add_argument("--questions", type=int, default=300, help="how many questions to grade it by; 0: none")
     parser.add_argument("--notes", default="", help="a text about the release")
+    parser.add_argument("--step", choices=("build", "publish"), help="only this half, so that signing is apart")
     parser.add_argument("--upload", action="store_true", help="upload the new files with gh release create")
     return parser.parse_args(arguments)
 
