@@ -13,6 +13,7 @@ from stackroom.errors import ConflictError, InputError
 from stackroom.model.hits import FacetCount
 from stackroom.model.record import Key, RecordId
 from stackroom.model.scope import (
+    KEY_FIELD,
     KIND_FIELD,
     KNOWN_FIELD,
     WHOLE,
@@ -225,6 +226,17 @@ def test_a_scope_of_words_has_the_records_with_all_of_them_in_every_read(stock: 
     assert stock.shelf.reader().count(scope) == 2
     stock.put(stock.record("two", body="a robot garden"))
     assert stock.shelf.reader().count(scope) == 3
+
+
+def test_a_scope_of_keys_has_these_records_in_every_read(stock: Any) -> None:
+    stock.put(*(stock.record(name, body="a robot") for name in ("one", "two", "three")))
+    first, second = stock.keys("one", "three")
+    scope = Scope(conditions=(AnyOf(KEY_FIELD, (str(first), str(second), "4711")),))
+    assert sorted(stock.lexical("robot", scope=scope)) == ["one", "three"]
+    assert sorted(stock.nearest("two", scope=scope)) == ["one", "three"]
+    assert stock.shelf.reader().count(scope) == 2
+    none = Scope(conditions=(AnyOf(KEY_FIELD, ()),))
+    assert (stock.lexical("robot", scope=none), stock.shelf.reader().count(none)) == ([], 0)
 
 
 def test_what_the_terms_add_to_a_record_is_its_score_by_words(stock: Any) -> None:

@@ -238,7 +238,7 @@ class MemoryView:
         return [
             key
             for key, record in self._records.items()
-            if all(meets(record, condition, self.spec) for condition in conditions)
+            if all(meets(record, condition, self.spec, key=key) for condition in conditions)
         ]
 
     def _bm25(self, query: TextQuery, fields: Sequence[FieldSpec]) -> dict[Key, float]:

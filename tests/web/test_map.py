@@ -53,7 +53,7 @@ def test_a_search_lights_what_it_finds_and_a_record_lights_its_neighbours(visit:
     stage = page.get_by_role("application")
     assert stage.get_attribute("data-renderer") == "webgl2"
     expect(page.get_by_text("records on the map. Near")).to_be_visible()
-    expect(page.get_by_role("list", name="Colours by Tags").get_by_role("listitem")).to_have_count(8)
+    expect(page.get_by_role("list", name="Colours by Tags").get_by_role("listitem")).to_have_count(9)
 
     page.get_by_role("searchbox").fill("giant robots in space")
     expect(page.get_by_text("on the map, ")).to_contain_text(" lit")
@@ -68,8 +68,6 @@ def test_a_search_lights_what_it_finds_and_a_record_lights_its_neighbours(visit:
     page.keyboard.press("Escape")
     expect(page.get_by_text("on the map, ")).to_contain_text(" lit")
 
-    page.get_by_label("Colour by").select_option("year")
-    expect(page.get_by_role("list", name="Colours by Year").get_by_role("listitem").first).to_contain_text("–")
     started.check_access()
 
 
@@ -95,6 +93,7 @@ def test_a_point_is_named_when_it_is_pointed_at_and_opened_by_a_click(visit: Sta
     box = stage.bounding_box()
     assert box is not None
     tip = page.locator(".map-tip b")
+    page.wait_for_load_state("networkidle")
     steps = [(box["x"] + box["width"] * (0.35 + 0.02 * one), box["y"] + box["height"] / 2) for one in range(16)]
     for place in steps:
         page.mouse.move(*place)
@@ -121,3 +120,168 @@ def test_without_webgl_a_plain_canvas_draws_the_same_map_on_a_phone(visit: Start
 def test_a_catalogue_without_vectors_says_why_it_has_no_map(visit: Start) -> None:
     page = visit().open("/c/papers?view=map")
     expect(page.get_by_role("heading", name="There is no map yet")).to_be_visible()
+
+
+def drag(page: Page, *places: tuple[float, float]) -> None:
+    """Drag over the map through these places, in shares of its width and height."""
+    stage = page.get_by_role("application")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    first, *others = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places]
+    page.mouse.move(*first)
+    page.mouse.down()
+    for place in others:
+        page.mouse.move(*place, steps=5)
+    page.mouse.up()
+
+
+def total_of(page: Page) -> int:
+    """Return the number that the page says of its result set, when it is that of its address."""
+    page.wait_for_load_state("networkidle")
+    expect(page.locator(".found")).to_have_attribute("aria-busy", "false")
+    return int(page.locator("p.count").inner_text().split()[0].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("tool", "places"),
+    [
+        ("Choose a box", [(0.3, 0.2), (0.6, 0.7)]),
+        ("Choose freely", [(0.3, 0.2), (0.6, 0.2), (0.6, 0.7), (0.45, 0.45), (0.3, 0.7), (0.3, 0.25)]),
+    ],
+)
+def test_a_chosen_area_is_one_result_set_in_every_view_and_in_its_export(
+    visit: Start, tool: str, places: list[tuple[float, float]]
+) -> None:
+    started = visit()
+    page = open_map(started)
+    every = total_of(page)
+    page.get_by_role("button", name=tool).click()
+    drag(page, *places)
+    expect(page.get_by_role("list", name="Conditions")).to_contain_text("An area of the map")
+    total = total_of(page)
+    assert 0 < total < every
+    expect(page.get_by_text("on the map, ")).to_contain_text(f"{total} lit")
+    assert "area=" in page.url
+    types = page.locator("fieldset").filter(has=page.get_by_text("Type", exact=True)).locator(".value-count")
+    assert sum(int(one.replace(",", "")) for one in types.all_inner_texts()) == total
+    page.get_by_text("Export").click()
+    saved = page.get_by_role("link", name="JSON", exact=True).get_attribute("href")
+    assert len(page.request.get(f"{started.origin}{saved}").json()) == total
+    started.check_access()
+    page.get_by_role("link", name="List").click()
+    assert total_of(page) == total
+    page.reload()
+    assert total_of(page) == total
+    page.get_by_role("button", name="Remove An area of the map").click()
+    assert total_of(page) == every
+
+
+def test_what_is_in_sight_becomes_a_filter_without_a_mouse(visit: Start) -> None:
+    page = open_map(visit())
+    every = total_of(page)
+    page.get_by_role("application").focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    page.get_by_text("in sight").click()
+    page.get_by_role("button", name="Filter by what is in sight").press("Enter")
+    page.wait_for_url("**area=**")
+    assert 0 < total_of(page) < every
+
+
+def test_the_legend_filters_by_a_value_and_leaves_it_out(visit: Start) -> None:
+    page = open_map(visit())
+    legend = page.get_by_role("list", name="Colours by Tags")
+    entry = legend.get_by_role("listitem").first
+    value, count = entry.inner_text().strip(), int((entry.get_attribute("title") or "").split()[0])
+    every = total_of(page)
+    entry.get_by_role("button", name=value, exact=True).click()
+    page.wait_for_url(f"**f.tags={value}**")
+    assert total_of(page) == count
+    entry.get_by_role("button", name=f"Leave out {value}").click()
+    page.wait_for_url(f"**x.tags={value}**")
+    assert "f.tags" not in page.url
+    assert total_of(page) == every - count
+    entry.get_by_role("button", name=f"Leave out {value}").click()
+    page.get_by_label("Colour by").select_option("year")
+    years = page.get_by_role("list", name="Colours by Year").get_by_role("listitem").first
+    count = int((years.get_attribute("title") or "").split()[0])
+    years.get_by_role("button").click()
+    page.wait_for_url("**r.year=**")
+    assert total_of(page) == count
+
+
+def test_colour_place_and_zoom_are_in_the_address(visit: Start) -> None:
+    page = open_map(visit())
+    page.get_by_label("Colour by").select_option("year")
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_url("**at=0_0_4.10**")
+    seen = page.get_by_text("in sight").inner_text()
+    page.reload()
+    page.wait_for_selector(".map-stage[data-frames]")
+    expect(page.get_by_role("list", name="Colours by Year")).to_be_visible()
+    expect(page.get_by_text("in sight")).to_have_text(seen)
+    page.get_by_role("button", name="Show the whole map").click()
+    page.wait_for_url(lambda url: "at=" not in url)
+
+
+def test_an_open_record_stands_beside_the_map_on_a_desk_and_below_it_on_a_phone(visit: Start) -> None:
+    for width in (1440, 390):
+        page = open_map(visit(width=width))
+        page.get_by_role("application").press("Enter")
+        drawer = page.locator(".drawer")
+        expect(page.get_by_text("nearest in meaning to the open one are lit")).to_be_attached()
+        stage, beside = page.get_by_role("application").bounding_box(), drawer.bounding_box()
+        assert stage is not None
+        assert beside is not None
+        if width > 1000:
+            assert stage["x"] + stage["width"] <= beside["x"]
+        else:
+            assert stage["y"] + stage["height"] <= beside["y"]
+
+
+INK = """
+() => {
+  const drawn = document.querySelector(".map-sheet canvas:last-child");
+  const bytes = drawn.getContext("2d").getImageData(0, 0, drawn.width, drawn.height).data;
+  let inked = 0;
+  for (let at = 3; at < bytes.length; at += 4) inked += bytes[at] > 0;
+  return inked;
+}
+"""
+
+
+def test_points_have_titles_where_few_are_in_sight_and_shading_where_many_are(visit: Start) -> None:
+    started = visit()
+    page = open_map(started)
+    shades = POINTS.replace(".map-sheet canvas", ".map-sheet canvas:first-child")
+    assert page.evaluate(shades, [600, 600]) > 1000
+    page.wait_for_load_state("networkidle")
+    before = page.evaluate(INK)
+    for _ in range(6):
+        page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_url("**at=**")
+    assert int(page.get_by_text("in sight").inner_text().split()[0]) <= 60
+    assert page.evaluate(INK) > before
+
+
+MANY = """
+const answer = (count) => {
+  const places = new Uint8Array(new Int16Array(2 * count).map(() => 40000 * (Math.random() - .5)).buffer);
+  let text = "";
+  for (let at = 0; at < places.length; at += 8192) text += String.fromCharCode(...places.subarray(at, at + 8192));
+  return {catalogue: "anime", state: "ready", count, unplaced: 0, labels: [], colours: [], colour: null, titles: [],
+    ids: Array.from({length: count}, (_, one) => `p${one}`), places: btoa(text)};
+};
+const ask = window.fetch;
+const made = () => Promise.resolve(Response.json(answer(70000)));
+window.fetch = (path, ...rest) => (String(path).endsWith("/map") ? made() : ask(path, ...rest));
+"""
+
+
+def test_of_very_many_points_the_processor_draws_a_sample_and_the_page_says_so(visit: Start) -> None:
+    started = visit()
+    started.page.add_init_script(MANY)
+    page = open_map(started)
+    expect(page.get_by_text("70,000 records on the map")).to_contain_text("without a graphics card, 23,334 of them")

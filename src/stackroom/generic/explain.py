@@ -18,6 +18,7 @@ from stackroom.model.hits import Evidence, Hit, Why
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
+    KEY_FIELD,
     KIND_FIELD,
     PUBLIC,
     WORDS_FIELD,
@@ -100,7 +101,7 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     """Return why a record has its place in what a tool shows, or why it is not in it."""
     found = _keyed(path, record)
     conditions = path.scope.all_conditions()
-    failed = [condition for condition in conditions if not meets(record, condition, found.spec)]
+    failed = [condition for condition in conditions if not meets(record, condition, found.spec, key=found.key)]
     scope = _without(path.scope, failed)
     ranked = path.rank(scope)
     shown = path.show(ranked)
@@ -160,6 +161,8 @@ def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
 def _left_out(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
     """Return a sentence about a condition that a record does not meet, with the value it has."""
     record, spec = found.record, found.spec
+    if condition.field == KEY_FIELD:
+        return "it lies outside of the area of the map"
     if condition.field == KIND_FIELD:
         return _left_out_by_kind(spec, record, condition)
     if condition in adult_conditions(spec):

@@ -6,10 +6,8 @@ Hidden records, and adult ones, have no place, and take no part in labels, colou
 """
 
 import base64
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -19,6 +17,7 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
+from stackroom.maps.area import find_within, parse_area
 from stackroom.maps.following import FinishedMaps
 from stackroom.maps.labels import (
     MapColours,
@@ -29,21 +28,20 @@ from stackroom.maps.labels import (
     find_labels,
     find_steps,
 )
-from stackroom.maps.making import EVERYTHING, find_rows
+from stackroom.maps.making import EVERYTHING, SAMPLE, find_rows
 from stackroom.maps.map_file import Keys, Places
+from stackroom.model.hits import Occurrences
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key
-from stackroom.model.scope import KIND_FIELD, Scope
+from stackroom.model.scope import KEY_FIELD, KIND_FIELD, AnyOf, Scope
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
+from stackroom.tools.filters import filters_of, shown_number
 from stackroom.tools.merge import shown_scope
 from stackroom.tools.result_text import catalogue_tool
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
-TITLES_READ = 5_000
-"""So many titles are read for labels, where no field has values for them."""
-SHORTEST_WORD = 4
-EMPTY_WORDS = frozenset({"about", "and", "for", "from", "into", "that", "their", "this", "with", "your"})
+MOST_TITLES = 50_000
 NO_VALUES = frozenset({"", "unknown", "none", "n/a", "other"})
 
 
@@ -55,6 +53,7 @@ class VisibleMap:
     scope: Scope
     keys: Keys
     places: Places
+    words: Occurrences
     unplaced: int
     """How many records that they see have no place: those without a vector, and those that are too new."""
     finished: FinishedMaps
@@ -91,11 +90,21 @@ class VisibleMap:
         """Return what is typical of the parts of the map."""
         facets = [one for one in self.spec.fields.values() if one.facet and not one.is_numeric]
         lists = self._all_values([facet.name for facet in facets if facet.type in LIST_TYPES])
-        return find_labels(self.places, lists or self._all_values([facet.name for facet in facets]) or [self._words()])
+        values = lists or self._all_values([facet.name for facet in facets])
+        words = self._mapped("", self.words)
+        known = np.unique(words.rows) if len(self.keys) > SAMPLE else None
+        return find_labels(self.places, [*values, words._replace(known=known)])
+
+    def titles(self) -> list[str]:
+        """Return the title of each record."""
+        records = self.view.reader.fetch([Key(key) for key in self.keys.tolist()], scope=self.scope)
+        return [self.spec.title_of(records[key]) if (key := Key(one)) in records else "" for one in self.keys.tolist()]
 
     def values_of(self, name: str) -> MappedValues:
         """Return the values of a field at the places of this map."""
-        found = self.view.reader.occurrences(name, scope=self.scope)
+        return self._mapped(name, self.view.reader.occurrences(name, scope=self.scope))
+
+    def _mapped(self, name: str, found: Occurrences) -> MappedValues:
         rows, is_here = find_rows(self.keys, found.keys)
         return MappedValues(name, found.values, found.indexes[is_here], rows[is_here])
 
@@ -110,23 +119,7 @@ class VisibleMap:
     def _colour_by_numbers(self, field: FieldSpec) -> MapColours:
         numbers = self.view.reader.numbers(field.name, [Key(key) for key in self.keys.tolist()])
         steps = find_steps(numbers)
-        return colour_by_numbers(numbers, _shown_steps(numbers, steps, field), steps)
-
-    def _words(self) -> MappedValues:
-        """Return the words of titles as values, of a sample where there are many records."""
-        step = max(1, len(self.keys) // TITLES_READ)
-        rows = np.arange(0, len(self.keys), step)
-        by_key = {Key(int(self.keys[row])): int(row) for row in rows.tolist()}
-        pairs = [
-            (word, by_key[key])
-            for key, record in self.view.reader.fetch(list(by_key), scope=self.scope).items()
-            for word in sorted(_words_of(self.spec.title_of(record)))
-        ]
-        words = sorted(word for word, count in Counter(word for word, _ in pairs).items() if count > 1)
-        places = {word: place for place, word in enumerate(words)}
-        kept = [(places[word], row) for word, row in pairs if word in places]
-        indexes, found = np.array(kept, dtype=np.int64).reshape(-1, 2).T
-        return MappedValues("", words, indexes, found)
+        return colour_by_numbers(numbers, _written_steps(numbers, steps, field), steps)
 
 
 def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap | None:
@@ -143,9 +136,21 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
         scope=scope,
         keys=seen[is_there],
         places=placed.places[rows[is_there]],
+        words=placed.words,
         unplaced=int(np.count_nonzero(~is_there)),
         finished=placed.finished,
     )
+
+
+def in_area(view: CatalogueView, scope: Scope, area: str) -> Scope:
+    """Return a scope with the records in an area of the map alone; as it is without an area."""
+    if not area:
+        return scope
+    placed = view.catalogue.map.find(view.reader)
+    if placed is None:
+        raise InputError(f"'area': '{view.name}' has no map; leave it out")
+    keys = placed.keys[find_within(placed.places, parse_area(area))]
+    return scope.narrowed(AnyOf(KEY_FIELD, tuple(map(str, keys.tolist()))))
 
 
 def _telling(values: MappedValues) -> MappedValues:
@@ -156,65 +161,48 @@ def _telling(values: MappedValues) -> MappedValues:
     return values._replace(indexes=values.indexes[kept], rows=values.rows[kept])
 
 
-def _words_of(title: str) -> set[str]:
-    words = (word.strip(".,:;!?\"'()[]") for word in title.lower().split())
-    return {word for word in words if len(word) >= SHORTEST_WORD and word not in EMPTY_WORDS}
-
-
-def _shown_steps(numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec) -> list[str]:
-    """Return each step of a scale as text: from where it begins to where the next does."""
+def _written_steps(numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec) -> list[str]:
+    """Return the range of each step of a scale, as addresses have it: from its least number to its greatest."""
     known = numbers[~np.isnan(numbers)]
     if not len(known):
         return []
     bounds = [float(known.min()), *steps]
     ends = [float(known[known < step].max()) for step in steps] + [float(known.max())]
-    return [_shown_range(low, high, field) for low, high in zip(bounds, ends, strict=True)]
+    return [f"{shown_number(low, field)}..{shown_number(high, field)}" for low, high in zip(bounds, ends, strict=True)]
 
 
-def _shown_range(low: float, high: float, field: FieldSpec) -> str:
-    first, last = _shown_number(low, field), _shown_number(high, field)
-    return first if first == last else f"{first}–{last}"
-
-
-def _shown_number(number: float, field: FieldSpec) -> str:
-    if field.type is FieldType.DATE:
-        return str(date.fromordinal(int(number)).year)
-    return f"{number:.4g}" if number != int(number) else f"{int(number)}"
+def _shown_range(written: str, field: FieldSpec) -> str:
+    """Return a range as people read it: dates by their years, and other numbers without their last digits."""
+    is_date = field.type is FieldType.DATE
+    ends = [end[:4] if is_date else f"{float(end):.4g}" if "." in end else end for end in written.split("..")]
+    return "–".join(dict.fromkeys(ends))
 
 
 State = Literal["ready", "being made", "no vectors"]
 
 
 class MapParams(GenericParams):
-    """A catalogue, the field to colour by (default: the most telling one), and whether only colours are wanted."""
+    """A catalogue, the field to colour by (default: the most telling one), and the part that is wanted alone."""
 
     catalogue: str | None = Field(default=None, description="Whose map")
     colour: str | None = Field(default=None, max_length=200, description="The field to colour by")
-    colours_only: bool = False
-
-
-class PlacedLabel(GenericResult):
-    """A value that is typical of a place; coarse labels have the level 0."""
-
-    text: str
-    field: str
-    x: int
-    y: int
-    level: int
+    only: Literal["", "colour", "titles"] = ""
 
 
 class ColourCount(GenericResult):
-    """A value that has a colour, and how many records have it."""
+    """A value that has a colour, how many records have it, and the value or range of a filter by it."""
 
     value: str
     count: int
+    wanted: str
 
 
 class MapColour(GenericResult):
-    """The values of a field that have a colour, and the number of that of each record."""
+    """The values of a field that have a colour, the number of that of each record, and the field's name in filters."""
 
     field: str
     label: str
+    filter: str | None
     ordered: bool
     values: list[ColourCount]
     codes: str
@@ -229,9 +217,11 @@ class MapResult(GenericResult):
     unplaced: int | None = None
     ids: list[str] | None = None
     places: str | None = None
-    labels: list[PlacedLabel] | None = None
+    labels: list[dict[str, str | int]] | None = None
+    """Each with its text, its place, and its level, that of coarse ones 0."""
     colours: list[dict[str, str]] | None = None
     colour: MapColour | None = None
+    titles: list[str] | None = None
 
 
 def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
@@ -261,15 +251,17 @@ def _show_map(catalogue: OpenCatalogue, params: MapParams, principal: Principal)
 
 
 def _finish(seen: VisibleMap, params: MapParams) -> dict[str, Any]:
+    if params.only == "titles":
+        return {"titles": seen.titles() if len(seen.keys) <= MOST_TITLES else []}
     colours = {"colour": _shown_colour(seen, params.colour)}
-    if params.colours_only:
+    if params.only == "colour":
         return colours
     return {
         "count": len(seen.keys),
         "unplaced": seen.unplaced,
         "ids": seen.view.reader.ids([Key(key) for key in seen.keys.tolist()]),
         "places": _base64(seen.places.astype("<i2")),
-        "labels": [_shown_label(one) for one in seen.labels()],
+        "labels": [{"text": one.text, "x": one.x, "y": one.y, "level": one.level} for one in seen.labels()],
         "colours": seen.list_colour_fields(),
         **colours,
     }
@@ -280,19 +272,17 @@ def _shown_colour(seen: VisibleMap, wanted: str | None) -> MapColour | None:
     if wanted is None and not fields:
         return None
     name = wanted if wanted is not None else fields[0]["field"]
-    colours = seen.colour_by(name)
-    counted = zip(colours.values, colours.counts, strict=True)
+    colours, field = seen.colour_by(name), seen.spec.fields.get(name)
+    shown = [_shown_range(value, field) if field and colours.is_ordered else value for value in colours.values]
+    counted = zip(shown, colours.counts, colours.values, strict=True)
     return MapColour(
         field=name,
         label=next(one["label"] for one in fields if one["field"] == name),
+        filter=next((known for known, one in filters_of(seen.spec).items() if one.name == name), None),
         ordered=colours.is_ordered,
-        values=[ColourCount(value=value, count=count) for value, count in counted],
+        values=[ColourCount(value=value, count=count, wanted=wanted) for value, count, wanted in counted],
         codes=_base64(colours.codes),
     )
-
-
-def _shown_label(label: MapLabel) -> PlacedLabel:
-    return PlacedLabel(text=label.text, field=label.field, x=label.x, y=label.y, level=label.level)
 
 
 def _base64(array: np.ndarray[Any, Any]) -> str:

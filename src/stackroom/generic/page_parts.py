@@ -43,7 +43,7 @@ from stackroom.tools.media import CallerMedia
 from stackroom.tools.merge import CatalogueScopes
 from stackroom.tools.reading import plain_reading
 
-MOST_KEYS = 20_000
+MOST_KEYS = 250_000
 
 
 def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from stackroom.generic.browse import (
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
 from stackroom.generic.export import ExportedTable, table_of
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
-from stackroom.generic.maps import map_operation
+from stackroom.generic.maps import in_area, map_operation
 from stackroom.generic.page_parts import describe_catalogue, draw_record, result_parts
 from stackroom.generic.recommend import RecommendParams, RecommendResult, place_by_taste, recommend_by_taste
 from stackroom.generic.record import (
@@ -208,7 +208,8 @@ class GenericTools:
         view = self._get(name).view()
         require_excludable(params.exclude or {}, [view.spec])
         scope, notes = scope_of(view, _asked(params, principal, argument_of))
-        return usual_path(view, params.query, scope=scope, limit=FURTHEST, page=params.limit, notes=notes)
+        within = in_area(view, scope, params.area)
+        return usual_path(view, params.query, scope=within, limit=FURTHEST, page=params.limit, notes=notes)
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record, or what follows the cursor of its text."""
@@ -433,7 +434,10 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     names = [catalogue.name for catalogue in catalogues]
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
     filters, definitions = _filters_over(specs)
-    catalogue_tool = partial(declare_catalogue_tool, reads_more=lambda params: has_media and bool(params.include))
+    catalogue_tool = partial(
+        declare_catalogue_tool,
+        reads_more=lambda params: bool((has_media and params.include) or getattr(params, "area", "")),
+    )
     facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     recommend = catalogue_tool(
         name="recommend",
@@ -544,6 +548,9 @@ def _read(
 ) -> tuple[CatalogueScopes, Mapping[str, ReadQuestion]]:
     """Return how each catalogue reads a call, and the scope in which it answers."""
     scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal, label))
+    if params.area:
+        view = only_view(scoped.views, "area")
+        scoped = replace(scoped, scopes={view.name: in_area(view, scoped.scopes[view.name], params.area)})
     readings = _readings(params, scoped)
     return replace(scoped, scopes={name: reading.scope for name, reading in readings.items()}), readings
 
@@ -563,7 +570,7 @@ def _readings(params: SearchParams, scoped: CatalogueScopes) -> Mapping[str, Rea
 
 def has_filters(params: SearchParams) -> bool:
     """Tell whether a call asks for some of the records only."""
-    return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT})
+    return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT} or params.area)
 
 
 def _browsed_scopes(views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams) -> CatalogueScopes:

@@ -17,6 +17,7 @@ import numpy as np
 from stackroom.errors import StorageError
 from stackroom.maps.making import BESIDE, all_keys, find_present, find_rows, iter_vectors, make_map, place_beside
 from stackroom.maps.map_file import Keys, Places, StoredMap, find_map
+from stackroom.model.hits import Occurrences
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import ShelfReader
@@ -61,6 +62,8 @@ class PlacedMap:
 
     keys: Keys
     places: Places
+    words: Occurrences
+    """The words of their texts, of those that were laid out; of a sample where these were many."""
     changed: int
     """How many records are new or gone since it was laid out."""
     laid_out: int
@@ -87,6 +90,7 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
     return PlacedMap(
         keys=joined[order],
         places=np.concatenate([known_places, placed])[order],
+        words=stored.words,
         changed=len(new_keys) + gone,
         laid_out=len(stored.keys),
     )

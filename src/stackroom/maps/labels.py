@@ -16,17 +16,23 @@ from stackroom.maps.map_file import REACH, Places
 
 Rows = NDArray[np.int64]
 
-SIDES = (4, 8, 16, 32)
+SIDES = (6, 12, 24, 48)
 """How many squares there are in each direction, by level."""
-MOST_LABELS = (14, 40, 120, 300)
+MOST_LABELS = (20, 60, 180, 400)
 LEAST_RECORDS = 3
-LEAST_SHARE = 0.3
+LEAST_OF_USUAL = 0.12
+"""How many records have a typical value at least, as a share of those that a square usually has."""
+LEAST_SHARE = 0.04
 """The share of a square's records that have a typical value."""
-LEAST_LIFT = 1.5
+LEAST_LIFT = 2.0
 """How much more frequent it is there than on the whole map."""
 APART = 0.75
 """How far apart two labels of a level are at least, in squares, and twice that far if they say the same."""
 LONGEST_LABEL = 40
+CANDIDATES = 4
+"""How many values of a field are looked at for the label of a square."""
+SECOND = 0.4
+"""A second value is part of a label if it is at least so typical, in comparison with the first."""
 MOST_COLOURS = 8
 NO_COLOUR = 0
 SIDE = 12
@@ -42,31 +48,30 @@ class MappedValues(NamedTuple):
     values: Sequence[str]
     indexes: Rows
     rows: Rows
+    known: Rows | None = None
+    """The records whose values were read; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MapLabel:
-    """A typical value at a place of the map."""
+    """One or two typical values at a place of the map; the first is that of the records."""
 
     text: str
-    field: str
+    value: str
+    """The more typical of the values."""
     x: int
     y: int
     level: int
-    count: int
-    """How many records of its square have the value."""
-    rows: Rows
-    """Those records."""
 
 
-class _Candidate(NamedTuple):
-    """A value that is typical of a square, how clearly it is, and the records there that have it."""
+class TypicalValue(NamedTuple):
+    """A value that is typical of a square, how clearly it is, and the middle of the records there that have it."""
 
     score: float
     square: int
     text: str
-    field: str
-    rows: Rows
+    x: float
+    y: float
 
 
 def find_labels(places: Places, fields: Sequence[MappedValues]) -> list[MapLabel]:
@@ -82,82 +87,88 @@ def find_labels(places: Places, fields: Sequence[MappedValues]) -> list[MapLabel
 def _labels_of_level(
     places: Places, fields: Sequence[MappedValues], level: int, coarser: Sequence[MapLabel]
 ) -> list[MapLabel]:
-    width = 2 * REACH / SIDES[level]
     found: list[MapLabel] = []
+    saying_the_same: dict[str, list[MapLabel]] = {}
+    for label in coarser:
+        saying_the_same.setdefault(label.value.casefold(), []).append(label)
     for label in _by_clarity(places, fields, level):
-        if all(_is_apart(label, other, width) for other in (*coarser, *found)):
+        same = saying_the_same.setdefault(label.value.casefold(), [])
+        if _are_apart(label, found, APART, level) and all(
+            _are_apart(label, [one], 2 * APART, one.level) for one in same
+        ):
             found.append(label)
-        if len(found) == MOST_LABELS[level]:
-            break
-    return found
+            same.append(label)
+    return found[: MOST_LABELS[level]]
 
 
-def _is_apart(label: MapLabel, other: MapLabel, width: float) -> bool:
-    distance = max(abs(label.x - other.x), abs(label.y - other.y)) / width
-    if label.text.casefold() == other.text.casefold():
-        return distance > 2 * APART * SIDES[label.level] / SIDES[other.level]
-    return label.level > other.level or distance > APART
+def _are_apart(label: MapLabel, others: Sequence[MapLabel], squares: float, level: int) -> bool:
+    """Tell whether a label is further from all others than so many squares of a level."""
+    places = np.array([(one.x - label.x, one.y - label.y) for one in others]).reshape(-1, 2)
+    return bool((np.abs(places).max(axis=1) > squares * 2 * REACH / SIDES[level]).all())
 
 
 def _by_clarity(places: Places, fields: Sequence[MappedValues], level: int) -> Iterator[MapLabel]:
-    """Yield the most typical value of each square, of squares that lie side by side and of those between them."""
-    squarings = [_squares_of(places, SIDES[level], shift) for shift in (0.0, 0.5)]
-    candidates = [
-        one for squares in squarings for one in _best_of_squares([_candidates(values, squares) for values in fields])
+    """Yield the most typical values of each square, of squares that lie side by side and of those between them."""
+    squarings = [squares_of(places, SIDES[level], shift) for shift in (0.0, 0.5)]
+    best = [
+        one
+        for squares in squarings
+        for one in _best_of_squares([find_typical(some, places, squares) for some in fields])
     ]
-    for candidate in sorted(candidates, key=lambda one: (-one.score, one.square, one.text)):
-        x, y = np.median(places[candidate.rows], axis=0)
+    for first, *others in sorted(best, key=lambda some: (-some[0].score, some[0].square, some[0].text)):
         yield MapLabel(
-            text=candidate.text,
-            field=candidate.field,
-            x=round(x),
-            y=round(y),
+            text=" · ".join([first.text, *(one.text for one in others)]),
+            value=first.text,
+            x=round(first.x),
+            y=round(first.y),
             level=level,
-            count=len(candidate.rows),
-            rows=candidate.rows,
         )
 
 
-def _squares_of(places: Places, side: int, shift: float) -> Rows:
+def squares_of(places: Places, side: int, shift: float = 0.0) -> Rows:
     """Return the square of each record, numbered by rows."""
     columns = np.floor((places.astype(np.float64) + REACH) / (2 * REACH + 1) * side + shift).astype(np.int64)
     squares: Rows = columns[:, 1] * (side + 1) + columns[:, 0]
     return squares
 
 
-def _candidates(values: MappedValues, squares: Rows) -> list[_Candidate]:
-    """Return the values of a field that are typical of a square."""
+def find_typical(values: MappedValues, places: Places, squares: Rows) -> list[TypicalValue]:
+    """Return the few values of a field that are most typical of each square."""
     if not len(values.rows):
         return []
-    total, sizes, kinds = len(squares), np.bincount(squares), len(values.values)
+    known = squares if values.known is None else squares[values.known]
+    total, sizes, kinds = len(known), np.bincount(known), len(values.values)
     pairs = squares[values.rows] * kinds + values.indexes
-    order = np.argsort(pairs, kind="stable")
-    distinct, starts, counts = np.unique(pairs[order], return_index=True, return_counts=True)
+    distinct, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     square, value = np.divmod(distinct, kinds)
     share = counts / sizes[square]
     lift = share / (np.bincount(values.indexes, minlength=kinds)[value] / total)
-    least = min(LEAST_RECORDS, max(1, total // 50))
+    least = max(min(LEAST_RECORDS, max(1, total // 50)), LEAST_OF_USUAL * total / (int(squares.max()) + 1))
     is_typical = (counts >= least) & (share >= LEAST_SHARE) & (lift >= LEAST_LIFT)
+    is_typical &= np.array([len(text) <= LONGEST_LABEL for text in values.values])[value]
     score = counts * np.log(lift) * np.sqrt(share)
-    return [
-        _Candidate(
-            score=float(score[one]),
-            square=int(square[one]),
-            text=values.values[int(value[one])],
-            field=values.field,
-            rows=values.rows[order[starts[one] : starts[one] + counts[one]]],
-        )
-        for one in np.flatnonzero(is_typical).tolist()
-        if len(values.values[int(value[one])]) <= LONGEST_LABEL
-    ]
+    chosen = _first_of_each(square, np.where(is_typical, score, 0))
+    x, y = (np.bincount(inverse, axis[values.rows])[chosen] / counts[chosen] for axis in places.T)
+    texts = [values.values[one] for one in value[chosen].tolist()]
+    return list(map(TypicalValue, score[chosen].tolist(), square[chosen].tolist(), texts, x.tolist(), y.tolist()))
 
 
-def _best_of_squares(by_field: Sequence[Sequence[_Candidate]]) -> list[_Candidate]:
-    best: dict[int, _Candidate] = {}
-    for candidates in by_field:
-        for candidate in candidates:
-            if candidate.square not in best or candidate.score > best[candidate.square].score:
-                best[candidate.square] = candidate
+def _first_of_each(square: Rows, score: NDArray[np.float64]) -> Rows:
+    """Return the places of the few highest scores of each square, of those above 0."""
+    order = np.lexsort((-score, square))
+    order = order[score[order] > 0]
+    starts = np.searchsorted(square[order], square[order])
+    return order[np.arange(len(order)) - starts < CANDIDATES]
+
+
+def _best_of_squares(by_field: Sequence[Sequence[TypicalValue]]) -> list[list[TypicalValue]]:
+    """Return the most typical value of each square, with a second one where it says something else as clearly."""
+    best: dict[int, list[TypicalValue]] = {}
+    for candidate in sorted((one for some in by_field for one in some), key=lambda one: -one.score):
+        chosen = best.setdefault(candidate.square, [candidate])
+        if len(chosen) == 1 and candidate.score >= SECOND * chosen[0].score:
+            first, second = chosen[0].text.casefold(), candidate.text.casefold()
+            chosen += [] if first in second or second in first else [candidate]
     return list(best.values())
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stackroom.maps.layout import SEED, Points, Projection, build_projection, lay_out, nearest_among
 from stackroom.maps.map_file import REACH, Keys, Places, StoredMap
+from stackroom.maps.words import find_words
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
@@ -45,8 +46,10 @@ def make_map(
     if not len(embedded.keys):
         return None
     start = _find_start(embedded, former) if former is not None and former.model == reader.model else None
-    places = _laid_out(embedded.points, start, checkpoint)
-    return StoredMap(model=reader.model, keys=embedded.keys, places=to_places(places))
+    keys, places = embedded.keys, to_places(_laid_out(embedded.points, start, checkpoint))
+    sample = _sample_of(len(keys))
+    words = find_words(reader, keys[sample], places[sample])
+    return StoredMap(model=reader.model, keys=keys, places=places, words=words)
 
 
 def to_places(layout: Points) -> Places:

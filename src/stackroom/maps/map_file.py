@@ -1,6 +1,7 @@
-"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums, then two arrays.
+"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums and words, then four arrays.
 
-The arrays are the keys of the records (int64) and their places (two int16 each), little-endian.
+The arrays are the keys of the records (int64), their places (two int16 each), how many words each has (uint16), and the
+numbers of these words (uint16), little-endian.
 It is written anew as a whole, and can always be made again from the vectors.
 """
 
@@ -14,14 +15,15 @@ from numpy.typing import NDArray
 from stackroom.checksums import dump_checked, load_checked, sum_of
 from stackroom.errors import StorageError
 from stackroom.library import replace_file
+from stackroom.model.hits import Occurrences
 from stackroom.model.vectors import ModelId
 
 MAP_FILE = "map.bin"
-FORMAT = 2
-MEMBERS = ("format", "model", "count", "sum")
+FORMAT = 3
+MEMBERS = ("format", "model", "count", "words", "sum")
 REACH = 32_767
 """Places are from −REACH to REACH in both directions."""
-BYTES_EACH = 12
+BYTES_EACH = 14
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.int16]
@@ -29,17 +31,22 @@ Places = NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMap:
-    """The places of records, in key order."""
+    """The places of records, in key order, and the words of their texts."""
 
     model: ModelId
     keys: Keys
     places: Places
+    words: Occurrences
 
 
 def save_map(made: StoredMap, path: Path) -> None:
     """Write a map, which readers find as it was or whole; raise StorageError where it cannot be written."""
-    body = made.keys.astype("<i8").tobytes() + made.places.astype("<i2").tobytes()
-    known = {"format": FORMAT, "model": asdict(made.model), "count": len(made.keys), "sum": sum_of(body)}
+    rows = np.searchsorted(made.keys, made.words.keys)
+    counts, indexes = np.bincount(rows, minlength=len(made.keys)), made.words.indexes[np.argsort(rows, kind="stable")]
+    arrays = ((made.keys, "<i8"), (made.places, "<i2"), (counts, "<u2"), (indexes, "<u2"))
+    body = b"".join(array.astype(form).tobytes() for array, form in arrays)
+    about = {"model": asdict(made.model), "count": len(made.keys), "words": list(made.words.values)}
+    known = {"format": FORMAT, **about, "sum": sum_of(body)}
     try:
         replace_file(path, dump_checked(known) + b"\n" + body)  # commit point
     except OSError as error:
@@ -59,7 +66,7 @@ def find_map(path: Path) -> StoredMap | None:
         known = load_checked(head, MEMBERS, is_required=True)
         if known["format"] != FORMAT:
             return None  # of another version, which makes its own
-        if known["sum"] != sum_of(body) or len(body) != known["count"] * BYTES_EACH:
+        if known["sum"] != sum_of(body) or len(body) < known["count"] * BYTES_EACH:
             raise _damaged(path)
         return _parse(known, body)
     except (KeyError, TypeError, ValueError) as error:
@@ -68,10 +75,13 @@ def find_map(path: Path) -> StoredMap | None:
 
 def _parse(known: dict[str, Any], body: bytes) -> StoredMap:
     count = int(known["count"])
+    keys, counts = np.frombuffer(body, "<i8", count), np.frombuffer(body, "<u2", count, offset=12 * count)
+    indexes = np.frombuffer(body, "<u2", offset=BYTES_EACH * count).astype(np.int64)
     return StoredMap(
         model=ModelId(**known["model"]),
-        keys=np.frombuffer(body, "<i8", count),
+        keys=keys,
         places=np.frombuffer(body, "<i2", 2 * count, offset=8 * count).reshape(count, 2),
+        words=Occurrences(values=known["words"], indexes=indexes, keys=np.repeat(keys, counts)),
     )
 
 

@@ -154,6 +154,10 @@ class ShelfReader(Protocol):
     """A snapshot of a shelf."""
 
     @property
+    def spec(self) -> CatalogueSpec:
+        """The catalogue's declaration."""
+
+    @property
     def change_no(self) -> int:
         """The number of the last change in this snapshot."""
 

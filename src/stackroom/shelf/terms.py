@@ -10,6 +10,7 @@ from stackroom.errors import InputError
 from stackroom.model.record import Record, Tag, Value
 from stackroom.model.scope import (
     AUDIENCE_FIELD,
+    KEY_FIELD,
     KIND_FIELD,
     KNOWN_FIELD,
     PUBLIC,
@@ -30,8 +31,6 @@ ID_TEXT, NAMES_TEXT, WORK_TEXT = "id", "names", "work"
 
 Entry = tuple[str, str, str]
 """A value of a term column: its folded term, its category, and the value as written."""
-
-
 VALUES_KEPT = 10_000
 
 
@@ -88,14 +87,16 @@ def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     return index_tokens(" ".join([text for value in values for text in texts_of(value)]))
 
 
-def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
-    """Tell whether a record meets a condition."""
+def meets(record: Record, condition: Condition, spec: CatalogueSpec, *, key: int | None = None) -> bool:
+    """Tell whether a record meets a condition; one on keys needs that of the record."""
     if isinstance(condition, Range):
         number = math.prod(number_of(record, spec.fields[name]) for name in condition.fields)
         above = condition.at_least is None or number >= condition.at_least
         below = condition.at_most is None or number <= condition.at_most
         return not math.isnan(number) and above and below
-    if condition.field == WORDS_FIELD:
+    if condition.field == KEY_FIELD:
+        here = {str(key)}
+    elif condition.field == WORDS_FIELD:
         here = set(text_tokens(record, spec.searched_fields))
     else:
         here = {term for term, _, _ in entries_of(record, condition.field)}
@@ -173,7 +174,7 @@ def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> 
 
 
 def _require_filterable(name: str, condition: Condition, spec: CatalogueSpec) -> None:
-    if name in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
+    if name in (KEY_FIELD, KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
         return
     field = spec.fields.get(name)
     if field is None or not field.needs_column:

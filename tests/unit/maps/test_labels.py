@@ -26,8 +26,22 @@ def test_a_label_is_what_is_typical_of_its_place() -> None:
     coarse = {one.text: one for one in find_labels(two_groups(), [values_of()]) if one.level == 0}
     assert abs(coarse["film"].x - WEST) < 2_000
     assert abs(coarse["book"].x - EAST) < 2_000
-    assert coarse["film"].count == 30
-    assert set(coarse["film"].rows.tolist()) == set(range(30))
+
+
+def test_a_label_has_a_second_value_where_it_says_as_much_of_the_place() -> None:
+    rows = np.arange(60)
+    words = MappedValues(
+        "", ["cinema", "paper", "films"], np.concatenate([rows // 30, np.full(30, 2)]), np.r_[rows, :30]
+    )
+    texts = {one.text for one in find_labels(two_groups(), [values_of(), words]) if one.level == 0}
+    assert texts == {"film · cinema", "book · paper"}
+
+
+def test_values_that_were_read_of_some_records_only_count_among_these() -> None:
+    words = MappedValues("", ["cinema"], np.zeros(5, np.int64), np.arange(0, 200, 40), known=np.arange(0, 400, 40))
+    places = two_groups(200)
+    assert [one.text for one in find_labels(places, [words]) if one.level == 0] == ["cinema"]
+    assert find_labels(places, [words._replace(known=None)]) == []
 
 
 def test_no_label_stands_twice_in_one_place() -> None:

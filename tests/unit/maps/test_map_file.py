@@ -7,6 +7,7 @@ import pytest
 
 from stackroom.errors import StorageError
 from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, save_map
+from stackroom.model.hits import Occurrences
 from stackroom.model.vectors import ModelId
 
 MODEL = ModelId(name="word-hash", dimension=4)
@@ -14,7 +15,8 @@ MODEL = ModelId(name="word-hash", dimension=4)
 
 def small_map() -> StoredMap:
     places = np.array([[-32_767, 5], [0, 0], [32_767, -5]], dtype=np.int16)
-    return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places)
+    words = Occurrences(values=["sea", "été"], indexes=np.array([1, 0, 1]), keys=np.array([9, 1, 1]))
+    return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places, words=words)
 
 
 def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -25,6 +27,8 @@ def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert found.model == MODEL
     for one, other in ((found.keys, made.keys), (found.places, made.places)):
         assert np.array_equal(one, other)
+    pairs = {(key, found.words.values[index]) for key, index in zip(found.words.keys, found.words.indexes, strict=True)}
+    assert pairs == {(1, "sea"), (1, "été"), (9, "été")}
 
 
 def test_there_may_be_no_map(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.model.hits import Ranking, build_ranking
 from stackroom.model.record import Key
-from stackroom.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.model.scope import KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
 from stackroom.shelf.terms import ColumnValues, asked_term, term_fields, text_tokens
@@ -278,6 +278,8 @@ class TextIndex:
                 return tantivy.Occur.Must, _unscored(number)
 
     def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
+        if field == KEY_FIELD:
+            return self._any_value(KEY, [int(value) for value in values])
         terms = [asked_term(field, value) for value in values]
         return self._any_value(ALL if field == WORDS_FIELD else _filter_name(field), terms)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import AUDIENCE_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
+from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.columns import Mask, TermColumn
 from stackroom.shelf.embedded.seen_texts import SeenTexts
@@ -33,7 +33,6 @@ CACHED_RECORDS = 1_000
 """Searches often find the same records; one takes some kilobytes."""
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
-
 
 Integers = NDArray[np.int64]
 
@@ -391,12 +390,12 @@ class EmbeddedView:
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
         """Return the rows of each segment that meet the conditions, replaced rows included."""
-        of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]
-        of_columns = tuple(condition for condition in conditions if condition.field != WORDS_FIELD)
+        of_index = [condition for condition in conditions if condition.field in (KEY_FIELD, WORDS_FIELD)]
+        of_columns = tuple(condition for condition in conditions if condition not in of_index)
         masks = [segment.columns.mask(of_columns) for segment in self._segments]
-        if not of_words:
+        if not of_index:
             return masks
-        keys = self.text.keys_meeting(of_words, searcher=self.searcher)
+        keys = self.text.keys_meeting(of_index, searcher=self.searcher)
         return [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:

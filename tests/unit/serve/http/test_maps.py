@@ -57,7 +57,7 @@ def test_a_map_has_a_place_and_a_colour_for_each_record_that_the_caller_sees(sto
     assert colour["field"] == "moods"
     names = [colour["values"][code - 1]["value"] for code in decoded(colour["codes"], "u1")]
     assert names == ["cold" if one else "wild" for one in is_snow]
-    assert {label["text"] for label in shown["labels"]} == {"cold", "wild"}
+    assert {word for label in shown["labels"] for word in label["text"].split(" · ")} >= {"cold", "wild"}
     assert (stories.last_note().operation, stories.last_note().target) == ("tools/call", "map")
 
 
@@ -65,7 +65,7 @@ def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_or_its_colours(storie
     reply = get_map(stories)
     assert "secret" not in reply.text
     assert "hidden mood" not in reply.text
-    years = get_map(stories, colour="year", colours_only=True).json()["colour"]
+    years = get_map(stories, colour="year", only="colour").json()["colour"]
     assert years["ordered"]
     assert "1700" not in json.dumps(years)
     near = call(stories, "similar", id="stories/snow 1", limit=19).json()
@@ -98,6 +98,45 @@ def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes
     stories.shelved.put(make_story("fire 20", FIRE, moods=("new mood",)))
     assert "new mood" in get_map(stories).text
     assert made == [40, 41, 40, 41]
+
+
+def test_an_area_of_the_map_is_a_filter_of_the_one_result_set(stories: Any) -> None:
+    shown = get_map(stories).json()
+    places = decoded(shown["places"], "<i2").reshape(-1, 2)
+    snow = places[[one.startswith("snow") for one in shown["ids"]]]
+    (left, top), (right, bottom) = snow.min(axis=0).tolist(), (snow.max(axis=0) + 1).tolist()
+    box = f"{left}_{top}_{right}_{bottom}"
+    polygon = f"{left}_{top}_{right}_{top}_{right}_{bottom}_{left}_{bottom}"
+    for area in (box, polygon):
+        asked = {"catalogue": "stories", "query": "*", "area": area, "include": ["counts", "facets", "keys"]}
+        found = call(stories, "search", **asked).json()
+        assert (found["total"], found["listed"], found["left_out"]["filtered"]) == (20, 20, 20)
+        assert {key.split()[0] for key in found["keys"]} == {"stories/snow"}
+        assert [one["count"] for one in found["facets"] if one["field"] == "moods" for one in one["values"]] == [20]
+    found = call(stories, "search", catalogue="stories", query="river burns", area=box).json()
+    assert {one["title"].split()[0] for one in found["results"]} <= {"snow"}
+    told = call(stories, "explain", id="stories/fire 1", arguments={"query": "river burns", "area": box}).json()
+    assert "it lies outside of the area of the map" in told["because"]
+
+
+@pytest.mark.parametrize("area", ["1_2_3", "a_b_c_d", "1_2", "99999_0_1_1", "_".join(["1"] * 300)])
+def test_an_area_that_is_none_is_refused_with_what_is_right(stories: Any, area: str) -> None:
+    refused = call(stories, "search", catalogue="stories", query="*", area=area)
+    assert refused.status_code == 400
+    assert "right are x_y_x_y" in refused.text
+
+
+def test_a_legend_has_the_filter_of_each_colour(stories: Any) -> None:
+    colour = get_map(stories, colour="year", only="colour").json()["colour"]
+    assert colour["filter"] == "year"
+    for value in colour["values"]:
+        low, high = value["wanted"].split("..")
+        found = call(stories, "search", catalogue="stories", query="*", filters={"year": {"min": low, "max": high}})
+        assert found.json()["total"] == value["count"]
+
+
+def test_titles_are_in_the_order_of_ids(stories: Any) -> None:
+    assert get_map(stories, only="titles").json()["titles"] == get_map(stories).json()["ids"]
 
 
 def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> None:

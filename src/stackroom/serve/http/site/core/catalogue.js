@@ -12,7 +12,8 @@ export function searchOf(catalogue, params, more = {}) {
     if (name.startsWith("r.")) filters[field] = {...(min && {min}), ...(max && {max})};
   }
   if (filters.adult?.length === 1 && filters.adult[0] === "true") filters.adult = true;
-  return {query: params.get("q")?.trim() || "*", catalogue, filters, exclude, sort: params.get("sort") ?? "", read_conditions: true, as_words: params.getAll("u"), ...more};
+  const area = params.get("area");
+  return {query: params.get("q")?.trim() || "*", catalogue, filters, exclude, sort: params.get("sort") ?? "", read_conditions: true, as_words: params.getAll("u"), ...(area && {area}), ...more};
 }
 
 // The call by which an assistant finds the same as a search that was understood.

@@ -57,7 +57,7 @@ export const chat = createChat({openProvider, openTools, systemOf});
 const LONGEST_PARAMETER = 200, LONGEST_ADDRESS = 1000;
 
 function shownAt({path, query}) {
-  const shortened = new URLSearchParams([...query].map(([name, value]) => [name, value.slice(0, LONGEST_PARAMETER)]));
+  const shortened = new URLSearchParams([...query].map(([name, value]) => [name, name === "area" ? value : value.slice(0, LONGEST_PARAMETER)]));
   return JSON.stringify(link(path, {}, shortened).slice(0, LONGEST_ADDRESS));
 }
 

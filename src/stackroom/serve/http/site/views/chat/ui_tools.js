@@ -33,6 +33,7 @@ function navigate(cards) {
       exclude: {type: "object", description: "Values to leave out, by field"},
       sort: {type: "string", description: "A field; -field for the greatest first"},
       view: {type: "string", enum: VIEWS},
+      area: {type: "string", description: "Of the map, as in the address"},
       page: {type: "string", enum: PAGES, description: "Instead of a catalogue"},
     },
     async run(args, {signal}) {
@@ -189,11 +190,11 @@ export function exploreAddress(call, catalogues) {
   return addressOf({catalogue: name, query, filters, exclude});
 }
 
-function addressOf({catalogue, query, filters, exclude, sort, view}) {
+function addressOf({catalogue, query, filters, exclude, sort, view, area}) {
   const params = new URLSearchParams(query ? {q: query} : {});
   for (const [field, wanted] of Object.entries(filters ?? {})) addFilter(params, field, wanted);
   for (const [field, values] of Object.entries(exclude ?? {})) for (const value of [values].flat()) params.append(`x.${field}`, value);
-  return link(`/c/${encodeURIComponent(catalogue)}`, {sort, view}, params);
+  return link(`/c/${encodeURIComponent(catalogue)}`, {sort, view, area}, params);
 }
 
 function addFilter(params, field, wanted) {

@@ -67,7 +67,7 @@ export default function Explore({address, session}) {
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
         ${!hits.length && !isSearched && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
         ${answer.notes.filter((note) => note !== verdict).map((note) => html`<p class="quiet">${note}</p>`)}
-        ${tools && session.tool("search") && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}</div>`}
+        ${tools && session.tool("search") && !asked.area && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}</div>`}
     </section>
   </div>`;
 }
@@ -75,7 +75,7 @@ export default function Explore({address, session}) {
 // What is asked for, without what only concerns how it is shown.
 function withoutPlace(query) {
   const params = new URLSearchParams(query);
-  for (const name of ["open", "view"]) params.delete(name);
+  for (const name of ["open", "view", "at", "colour"]) params.delete(name);
   return params;
 }
 

@@ -17,7 +17,7 @@ addIcons({
   download: "M12 4v12M7 11l5 5 5-5M4 20h16",
 });
 
-const LIMITS = /^[fxr]\./u;
+const LIMITS = /^([fxr]\.|area$)/u;
 const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
 
 // A value of a field as people write it.
@@ -68,6 +68,7 @@ function Chip({text, said, onRemove}) {
 
 function describe(name, value, catalogue) {
   const field = name.slice(2), label = catalogue.fields.find((one) => one.field === field)?.label ?? field;
+  if (name === "area") return "An area of the map";
   if (name === "f.adult") return "Adult records";
   if (name[0] === "x") return `not ${said(catalogue, field, value)}`;
   if (name[0] === "f") return `${label}: ${said(catalogue, field, value)}`;

@@ -167,8 +167,8 @@ function Why({hit}) {
 
 // The very call that the results on the page came from, so that the explanation is of what is seen.
 function searched(catalogue, parameters) {
-  const {query, filters, exclude} = searchOf(catalogue, parameters);
-  return {query, catalogue, filters, exclude};
+  const {query, filters, exclude, area} = searchOf(catalogue, parameters);
+  return {query, catalogue, filters, exclude, ...(area && {area})};
 }
 
 function Told({told}) {

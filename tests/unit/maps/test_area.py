@@ -1,0 +1,40 @@
+"""Areas of a map: boxes and polygons, against a plain reference."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackroom.errors import InputError
+from stackroom.maps.area import find_within, parse_area
+
+CORNER = st.tuples(st.integers(-20, 20), st.integers(-20, 20))
+
+
+def is_within(x: int, y: int, corners: list[tuple[int, int]]) -> bool:
+    crossed = 0
+    for (x1, y1), (x2, y2) in zip(corners, corners[1:] + corners[:1], strict=True):
+        if (y1 <= y) != (y2 <= y):
+            crossed += x < x1 + Fraction((y - y1) * (x2 - x1), y2 - y1)
+    return crossed % 2 == 1
+
+
+def test_two_corners_are_a_box() -> None:
+    places = np.array([[0, 0], [9, 9], [10, 5], [-1, 5]], dtype=np.int16)
+    assert find_within(places, parse_area("10_10_0_0")).tolist() == [True, True, False, False]
+
+
+@given(st.lists(CORNER, min_size=3, max_size=8), st.lists(CORNER, min_size=1, max_size=30))
+def test_the_places_in_a_polygon_are_those_of_the_plain_reference(
+    corners: list[tuple[int, int]], points: list[tuple[int, int]]
+) -> None:
+    found = find_within(np.array(points, dtype=np.int16), corners).tolist()
+    assert found == [is_within(x, y, corners) for x, y in points]
+
+
+@pytest.mark.parametrize("text", ["", "1_2", "1_2_3_4_5", "1_2_3_x", "1_2_3_40000"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="right are x_y_x_y"):
+        parse_area(text)
