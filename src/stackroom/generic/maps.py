@@ -42,6 +42,7 @@ from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 MOST_TITLES = 50_000
+State = Literal["ready", "being made", "no vectors"]
 NO_VALUES = frozenset({"", "unknown", "none", "n/a", "other"})
 
 
@@ -176,9 +177,6 @@ def _shown_range(written: str, field: FieldSpec) -> str:
     is_date = field.type is FieldType.DATE
     ends = [end[:4] if is_date else f"{float(end):.4g}" if "." in end else end for end in written.split("..")]
     return "–".join(dict.fromkeys(ends))
-
-
-State = Literal["ready", "being made", "no vectors"]
 
 
 class MapParams(GenericParams):
