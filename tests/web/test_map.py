@@ -18,7 +18,7 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 """
 POINTS = """
 ([width, height]) => {
-  const drawn = document.querySelector(".map-sheet canvas");
+  const drawn = document.querySelector(".map-sheet canvas:nth-child(2)");
   const copy = Object.assign(document.createElement("canvas"), {width, height});
   copy.getContext("2d").drawImage(drawn, 0, 0, width, height);
   const bytes = copy.getContext("2d").getImageData(0, 0, width, height).data;
@@ -240,28 +240,17 @@ def test_an_open_record_stands_beside_the_map_on_a_desk_and_below_it_on_a_phone(
             assert stage["y"] + stage["height"] <= beside["y"]
 
 
-INK = """
-() => {
-  const drawn = document.querySelector(".map-sheet canvas:last-child");
-  const bytes = drawn.getContext("2d").getImageData(0, 0, drawn.width, drawn.height).data;
-  let inked = 0;
-  for (let at = 3; at < bytes.length; at += 4) inked += bytes[at] > 0;
-  return inked;
-}
-"""
-
-
 def test_points_have_titles_where_few_are_in_sight_and_shading_where_many_are(visit: Start) -> None:
     started = visit()
     page = open_map(started)
-    shades = POINTS.replace(".map-sheet canvas", ".map-sheet canvas:first-child")
+    shades, words = (POINTS.replace("nth-child(2)", one) for one in ("first-child", "last-child"))
     assert page.evaluate(shades, [600, 600]) > 1000
-    before = page.evaluate(INK)
+    before = page.evaluate(words, [1000, 1000])
     for _ in range(6):
         page.get_by_role("button", name="Zoom in").click()
     page.wait_for_url("**at=**")
     assert int(page.get_by_text("in sight").inner_text().split()[0]) <= 60
-    started.wait_until(f"(before) => ({INK})() > before", before)
+    started.wait_until(f"(before) => ({words})([1000, 1000]) > before", before)
 
 
 MANY = """
