@@ -44,7 +44,7 @@ def build_app(
     `bodies` bounds the memory of request bodies together with the routes; `tasks` run as long as the application does.
     """
     contexts: list[Callable[[], Any]] = []
-    every = with_page(routes, settings.web)
+    every = with_page(routes, settings.web, authenticator=authenticator)
     if server is not None:
         most_sessions = settings.server.streams
         streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)

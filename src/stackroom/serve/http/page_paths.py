@@ -9,19 +9,23 @@ import hashlib
 import json
 import mimetypes
 import os
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 
 from brotli_asgi import BrotliMiddleware
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stackroom.errors import StorageError
+from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.mcp_server import PICTURE
 from stackroom.settings import WebSettings
 
@@ -30,8 +34,13 @@ DOCUMENT = "index.html"
 NOT_FOUND = "not-found.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
+GRAPH_PLACE = "{{graph}}"
+ENTRY = "app.js"
+LOG_IN = "views/account.js"
+KNOWN = '<meta name="known">'
+"""Tells the page that its visitor is known, so that it asks for what they see without asking who they are first."""
 DIGEST_LETTERS = 16
-CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept"}
+CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
 QUALITY = 9
 """How hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version."""
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -47,6 +56,8 @@ CHAT_ADDRESSES = (
 """The language models that the chat can call from the browser; which of them is called, its user configures."""
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
+_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE)
+_STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
 
 
 class SiteFiles(StaticFiles):
@@ -56,15 +67,28 @@ class SiteFiles(StaticFiles):
         super().__init__(directory=folder)
         mimetypes.add_type("text/javascript", ".js")  # Windows may have another type for it
         self.folder = folder
+        self._needed: dict[str, list[str]] = {}
         digest = hashlib.sha256()
         for path in sorted(folder.rglob("*")):
-            digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
-            digest.update(path.read_bytes() if path.is_file() else b"")
+            name, content = path.relative_to(folder).as_posix(), path.read_bytes() if path.is_file() else b""
+            digest.update(f"{name}\n".encode() + content)
+            self._needed[name] = _needed_by(name, content.decode()) if name.endswith(".js") else []
         self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
 
     def read(self, name: str) -> str:
         """Return the text of a file, with the address of the others in it."""
         return (self.folder / name).read_text(encoding="utf-8").replace(SITE_PLACE, self.address)
+
+    def list_graph(self, entries: Iterable[str]) -> list[str]:
+        """Return what a browser loads for modules: they, all that they import, and their styles."""
+        graph: dict[str, None] = {}
+        waiting = [*entries]
+        while waiting:
+            name = waiting.pop(0)
+            if name not in graph:
+                graph[name] = None
+                waiting += self._needed.get(name, ())
+        return list(graph)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -75,25 +99,85 @@ class SiteFiles(StaticFiles):
         return response
 
 
-def with_page(routes: Sequence[BaseRoute], settings: WebSettings, site: SiteFiles | None = None) -> list[BaseRoute]:
+def _needed_by(name: str, source: str) -> list[str]:
+    """Return the modules that a module imports, and its styles."""
+    folder = posixpath.dirname(name)
+    return [
+        *(posixpath.normpath(posixpath.join(folder, one)) for one in _IMPORT.findall(source)),
+        *_STYLE.findall(source),
+    ]
+
+
+def with_page(
+    routes: Sequence[BaseRoute],
+    settings: WebSettings,
+    site: SiteFiles | None = None,
+    authenticator: Authenticator | None = None,
+) -> list[BaseRoute]:
     """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
     icons: list[BaseRoute] = [Route(path, _show_icon) for path in ("/favicon.ico", "/favicon.svg")]
     if not settings.page:
         return [*routes, *icons]
     site = site or SiteFiles()
-    page = site.read(DOCUMENT)
-    policies = {"Content-Security-Policy": page_policy(page, settings), "Cross-Origin-Opener-Policy": "same-origin"}
-    shown = Response(page, 200, {**CHECKED_EACH_TIME, **policies}, "text/html")
+    views: dict[str, list[str]] = json.loads(site.read(PATHS))
+    shown = _Document(site, views, settings, authenticator)
     headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": NOT_FOUND_POLICY}
     not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
     files_of_page = Mount(site.address, BrotliMiddleware(site, quality=QUALITY))
-    return [_PageRoute(shown, json.loads(site.read(PATHS))), *routes, files_of_page, *icons, _PageRoute(not_found)]
+    return [_PageRoute(shown, [*views]), *routes, files_of_page, *icons, _PageRoute(not_found)]
+
+
+class _Document:
+    """ASGI: the page's document, with links to all files of the view that an address shows, loaded in one go.
+
+    `views` has the modules of a path (`/c/*`) or of a parameter (`&view=map`).
+    """
+
+    def __init__(
+        self,
+        site: SiteFiles,
+        views: Mapping[str, Sequence[str]],
+        settings: WebSettings,
+        authenticator: Authenticator | None,
+    ) -> None:
+        self._site, self._views, self._authenticator = site, views, authenticator
+        self._page = site.read(DOCUMENT)
+        policies = {"Content-Security-Policy": page_policy(self._page, settings)}
+        self._headers = {**CHECKED_EACH_TIME, **policies, "Cross-Origin-Opener-Policy": "same-origin"}
+        self._built: dict[tuple[str, ...], Response] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the document for an address and its visitor."""
+        asked = [scope["path"], *(f"&{name}={value}" for name, value in QueryParams(scope["query_string"]).items())]
+        views = [view for view in self._views if any(fnmatchcase(one, view) for one in asked)]
+        extra = (KNOWN,) if await self._is_known(Headers(scope=scope)) else ()
+        key = (*views, *extra)
+        if key not in self._built:
+            self._built[key] = self._build(views, extra)
+        await self._built[key](scope, receive, send)
+
+    def _build(self, views: Sequence[str], extra: tuple[str, ...]) -> Response:
+        entries = [ENTRY, *(name for view in views for name in self._views[view]), *(() if extra else (LOG_IN,))]
+        links = [self._link(name) for name in self._site.list_graph(entries)]
+        return Response(self._page.replace(GRAPH_PLACE, "\n".join((*links, *extra))), 200, self._headers, "text/html")
+
+    def _link(self, name: str) -> str:
+        kind = "stylesheet" if name.endswith(".css") else "modulepreload"
+        return f'<link rel="{kind}" href="{self._site.address}/{name}">'
+
+    async def _is_known(self, headers: Headers) -> bool:
+        """Tell whether the tools are open to the visitor."""
+        try:
+            identity = await self._authenticator.identify(headers) if self._authenticator else None
+        except StorageError:
+            return False
+        return identity is not None and not identity.must_choose_password
 
 
 class _PageRoute(BaseRoute):
     """A document for browsers at some paths, or at all; programs are passed on to the routes after it."""
 
-    def __init__(self, document: Response, paths: Sequence[str] = ("/*",)) -> None:
+    def __init__(self, document: ASGIApp, paths: Sequence[str] = ("/*",)) -> None:
         self._document = document
         self._paths = paths
 
@@ -108,7 +192,7 @@ class _PageRoute(BaseRoute):
         await self._document(scope, receive, send)
 
     def _has(self, path: str) -> bool:
-        return any(path.startswith(known[:-1]) if known.endswith("*") else path == known for known in self._paths)
+        return any(fnmatchcase(path, known) for known in self._paths)
 
 
 async def _show_icon(_request: Request) -> Response:

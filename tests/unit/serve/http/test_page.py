@@ -107,13 +107,16 @@ def test_what_comes_from_the_server_is_put_into_the_page_as_text_only() -> None:
     assert not {name: words for name, words in found.items() if words}
 
 
-def test_the_page_is_the_same_for_everybody(site: Any, local: Any) -> None:
-    pages = [
-        site.client.get("/", headers=BROWSER).content,
-        site.client.get("/", headers={**BROWSER, **site.token()}).content,
-        local.client.get("/", headers=BROWSER).content,
+def test_the_page_tells_of_a_visitor_only_whether_they_are_known(site: Any, local: Any) -> None:
+    stranger = site.client.get("/", headers=BROWSER).text
+    known = [
+        site.client.get("/", headers={**BROWSER, **site.token()}).text,
+        local.client.get("/", headers=BROWSER).text,
     ]
-    assert len(set(pages)) == 1
+    assert len(set(known)) == 1
+    told = set(known[0].splitlines()) ^ set(stranger.splitlines())
+    assert '<meta name="known">' in told
+    assert all(line == '<meta name="known">' or line.startswith("<link ") for line in told)
 
 
 PATHS = ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")

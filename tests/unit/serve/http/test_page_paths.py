@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 SCRIPT = b"export const words = 'catalogue of catalogues'; " * 40
 PAGE = (
     b"""<!doctype html><title>Page</title><script type="importmap">{"imports": {"x": "{{site}}/x.js"}}</script>
+{{graph}}
 <script type="module" src="{{site}}/app.js"></script>"""
     + b" " * 300
 )
-PATHS = json.dumps(["/", "/c/*", "/search"]).encode()
+PATHS = json.dumps({"/": ["home.js"], "/c/*": ["list.js"], "/search": ["home.js"], "&view=map": ["map.js"]}).encode()
 FILES = {
     "index.html": PAGE,
     "not-found.html": PAGE,
@@ -33,6 +35,10 @@ FILES = {
     "app.js": SCRIPT,
     "views/map.css": b"a{}",
     "odd.svg": b"<svg/>",
+    "home.js": b'import {words} from "./core/text.js";',
+    "list.js": b'import {words} from "./core/text.js";\nimport("./later.js")',
+    "core/text.js": b'export {one,\n  two} from "../core/words.js";',
+    "map.js": b'const isStyled = useStyle("views/map.css");',
 }
 
 
@@ -86,6 +92,21 @@ def test_the_page_names_its_files_by_an_address_that_is_another_when_one_of_them
     assert SiteFiles(files.folder).address == files.address
     (files.folder / "app.js").write_bytes(SCRIPT + b"1")
     assert SiteFiles(files.folder).address != files.address
+
+
+def linked(client: TestClient, path: str) -> list[str]:
+    """Return the files that the document at an address has the browser load with it, apart from its log-in form."""
+    links = re.findall(
+        r'<link rel="(?:modulepreload|stylesheet)" href="/site/\w+/(.+?)">', client.get(path, headers=BROWSER).text
+    )
+    return sorted(name for name in links if name != "views/account.js")
+
+
+def test_the_document_names_every_file_of_the_view_that_its_address_shows(client: TestClient) -> None:
+    shared = ["app.js", "core/text.js", "core/words.js"]
+    assert linked(client, "/") == sorted([*shared, "home.js"])
+    assert linked(client, "/c/games?q=a") == sorted([*shared, "list.js"])
+    assert linked(client, "/c/games?q=a&view=map") == sorted([*shared, "list.js", "map.js", "views/map.css"])
 
 
 def test_files_are_kept_for_ever_and_of_other_versions_there_are_none(client: TestClient, files: SiteFiles) -> None:

@@ -1,7 +1,7 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
 import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./core/html.js";
-import {useAddress} from "./core/address.js";
-import {reload, useSession} from "./core/server.js";
+import {address as current, useAddress} from "./core/address.js";
+import {callEarly, reload, useSession} from "./core/server.js";
 import {docks, useStore} from "./core/store.js";
 import {Bar, KeysHelp} from "./parts/bar.js";
 import {Empty, Problem, Spinner, Toasts} from "./parts/basics.js";
@@ -91,4 +91,8 @@ window.addEventListener("pagechange", () => {
   document.getElementById("main")?.focus({preventScroll: true});
 });
 
+// The data of the first view is asked for at once: `calls` of a module are those that it begins with.
+const first = find(current().path), begin = ({calls}) => calls && callEarly(calls({...current(), params: first?.params}));
+first?.load().then(begin, () => {});
+if (current().query.get("open")) RECORD().then(begin, () => {});
 render(html`<${App} />`, document.getElementById("app"));

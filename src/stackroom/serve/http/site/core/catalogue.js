@@ -24,6 +24,8 @@ export function callOf({query, filters, exclude}, catalogue, limit = 24) {
 
 export const CATALOGUES = {include: ["fields"], limit: 200};
 
+export const searchAll = (query) => ({query, limit: 24, include: ["tiles", "counts"]});
+
 // A catalogue as pages show it, of what `browse` answers; its records are those that a list without filters has.
 export function overviewOf({name, title, overview}) {
   return {name, title, ...overview, records: overview.listed, has_map: overview.has_vectors};

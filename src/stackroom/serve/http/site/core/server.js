@@ -27,8 +27,27 @@ export async function ask(method, path, body, {signal} = {}) {
   throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code, Number(reply.headers.get("Retry-After") ?? 0));
 }
 
+const early = new Map(), EARLY_MS = 2000;
+
 export function callTool(name, given, options) {
-  return ask("POST", `/v1/tools/${encodeURIComponent(name)}`, given, options);
+  const key = JSON.stringify([name, given]), begun = early.get(key);
+  early.delete(key);
+  // What is no longer waited for is dropped, as any other call.
+  return begun?.finally(() => options?.signal?.throwIfAborted()) ?? ask("POST", `/v1/tools/${encodeURIComponent(name)}`, given, options);
+}
+
+// Whether the document says that the visitor may call the tools: then nothing waits for the answer to who they are.
+const isKnown = document.querySelector("meta[name=known]") !== null;
+
+// Begin the calls of the first view, each [name, arguments], while the session is loaded.
+export function callEarly(calls) {
+  if (isKnown && session.get().loading) for (const call of calls) early.set(JSON.stringify(call), settled(callTool(...call)));
+}
+
+// A promise whose failure is told by whoever waits for it, or by nobody.
+function settled(promise) {
+  promise.catch(() => {});
+  return promise;
 }
 
 // The server is not well when it says so with 503; that is an answer, too.
@@ -56,12 +75,14 @@ export function useSession() {
 
 export async function reload() {
   try {
+    const person = isKnown && session.get().loading && settled(loadUser());
     let server = await ask("GET", "/");
-    const [me, tools] = server.user === null ? [null, []] : await loadUser();
+    const [me, tools] = server.user === null ? [null, []] : await (person || loadUser());
     // It may still have been loading its catalogues.
     if (me && server.audio === null) server = await ask("GET", "/");
     if (me && isSomebodyElse(me.name)) return startAnew();
     session.set({loading: false, problem: null, server, me, tools});
+    setTimeout(() => early.clear(), EARLY_MS);
   } catch (error) {
     session.set({loading: false, problem: error});
   }

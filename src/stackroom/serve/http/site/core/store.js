@@ -81,7 +81,8 @@ function isPlain(value) {
 }
 
 const root = new URL("../", import.meta.url);
-const loading = new Map();
+// Those that the document came with are there before any script runs.
+const loading = new Map([...document.querySelectorAll("link[rel=stylesheet]")].map(({href}) => [href.replace(root.href, ""), true]));
 
 // Load a style sheet of the site once; true when it is there, so that a view is not seen without it.
 export function useStyle(path) {

@@ -1,7 +1,7 @@
 // The catalogues as cards, and one box that searches all of them.
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
-import {CATALOGUES, overviewOf} from "../core/catalogue.js";
+import {CATALOGUES, overviewOf, searchAll} from "../core/catalogue.js";
 import {ago, number, plural} from "../core/format.js";
 import {useStore, visits} from "../core/store.js";
 import {Empty, Named, Problem, Spinner} from "../parts/basics.js";
@@ -10,6 +10,7 @@ import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
 const SEARCH = () => import("./search.js");
 export const title = "Catalogues";
+export const calls = ({query}) => [["browse", CATALOGUES], query.get("q") && ["search", searchAll(query.get("q"))]].filter(Boolean);
 
 export default function Home({address, session}) {
   const {answer, error, retry} = useAnswer("browse", CATALOGUES);

@@ -1,6 +1,7 @@
 // What all catalogues have for a query, merged by how well it answers.
 import {html} from "../core/html.js";
 import {link} from "../core/address.js";
+import {searchAll} from "../core/catalogue.js";
 import {number, plural} from "../core/format.js";
 import {Empty, Problem, Spinner} from "../parts/basics.js";
 import {hitOf} from "../parts/found.js";
@@ -8,7 +9,7 @@ import {Hits, useAnswer} from "./explore/shared.js";
 import {Actions, Call} from "./explore/tools.js";
 
 export default function Search({query, open, catalogues, session}) {
-  const {answer, error, isCurrent, retry} = useAnswer("search", {query, limit: 24, include: ["tiles", "counts"]});
+  const {answer, error, isCurrent, retry} = useAnswer("search", searchAll(query));
   if (error) return html`<${Problem} error=${error} retry=${retry} />`;
   if (!answer) return html`<${Spinner} />`;
   const totals = Object.entries(answer.by_catalogue).map(([name, total]) => ({name, title: titleOf(name, catalogues), total}));

@@ -17,11 +17,17 @@ const VIEWS = {
 const TOOLS = () => import("./tools.js");
 const FACETS_AFTER_MS = 160;
 
+// The calls that the view begins with: the catalogue, and the first page of its records.
+export function calls({params: {catalogue}, query}) {
+  const view = query.get("view"), shown = {limit: view === "queue" ? 50 : 24, include: ["counts", view === "table" ? "cells" : "tiles"]};
+  return [["browse", {catalogue, include: ["fields"]}], ["search", searchOf(catalogue, withoutPlace(query), shown)]];
+}
+
 export default function Explore({address, session}) {
   const name = address.params.catalogue, path = `/c/${encodeURIComponent(name)}`, view = address.query.get("view") ?? "list";
-  const params = withoutPlace(address.query), text = params.get("q") ?? "", asked = searchOf(name, params);
-  const about = useAnswer("browse", {catalogue: name, include: ["fields"]}), catalogue = about.answer && overviewOf(about.answer.catalogues[0]);
-  const found = useHits({...asked, limit: view === "queue" ? 50 : 24, include: ["counts", view === "table" ? "cells" : "tiles"]}), {answer, error, hits} = found;
+  const params = withoutPlace(address.query), text = params.get("q") ?? "", asked = searchOf(name, params), [[, aboutIt], [, hitsOfIt]] = calls(address);
+  const about = useAnswer("browse", aboutIt), catalogue = about.answer && overviewOf(about.answer.catalogues[0]);
+  const found = useHits(hitsOfIt), {answer, error, hits} = found;
   const counted = useAnswer("search", answer && found.isCurrent && !error ? {...asked, limit: 1, include: ["facets"]} : null, FACETS_AFTER_MS);
   const [hasFacets, setFacets] = useState(false);
   const tools = useModule(TOOLS), shown = useModule(VIEWS[view]);

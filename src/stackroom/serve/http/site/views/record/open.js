@@ -18,8 +18,10 @@ export function closeRecord() {
   change({open: null});
 }
 
+export const recordCall = (key) => ["fetch", {id: key, include: ["tiles", "fields"], max_tokens: WHOLE}];
+
 export function fetchRecord(key, options) {
-  return callTool("fetch", {id: key, include: ["tiles", "fields"], max_tokens: WHOLE}, options);
+  return callTool(...recordCall(key), options);
 }
 
 // A box that finds a record by a few letters of its name.

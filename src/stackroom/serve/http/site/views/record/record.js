@@ -12,7 +12,9 @@ import {Face} from "../../parts/face.js";
 import {confirm, Drawer} from "../../parts/layers.js";
 import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
 import {hitOf} from "../../parts/found.js";
-import {closeRecord, fetchRecord, Finder, openRecord, recordLink} from "./open.js";
+import {closeRecord, fetchRecord, Finder, openRecord, recordCall, recordLink} from "./open.js";
+
+export const calls = ({query}) => [recordCall(query.get("open"))];
 
 addIcons({dislike: "M5 5l14 14M9 5a4 4 0 0 0-5 4c0 6 8 11 8 11l4-3M15.5 5a4 4 0 0 1 4.5 4c0 1.5-.5 3-1.2 4.2"});
 
