@@ -28,6 +28,8 @@ LONGEST_NAME = 100
 COLUMNS = tuple(column for column in events.c if column is not events.c.number)
 QUERY = "query"
 CATALOGUE = "catalogue"
+EVERYTHING = "*"
+"""The query of a list, which searches for nothing."""
 NOT_SEARCHES = ("debug.", "analytics.", "users.")
 """Prefixes of tools whose `query` argument is not a search."""
 
@@ -156,9 +158,12 @@ def event_of(entry: AuditEntry) -> Event | None:
 
 
 def _query_of(entry: AuditEntry) -> str | None:
-    """Return the normalised query of a search; None if the call is not a search."""
+    """Return the normalised query of a search; None if the call is not a search, or asks for more of an earlier one."""
     query = entry.parameters.get(QUERY)
     if entry.operation != "tools/call" or entry.target.startswith(NOT_SEARCHES) or not isinstance(query, str):
+        return None
+    counts_again = "facets" in (entry.parameters.get("include") or ()) or entry.parameters.get("cursor")
+    if query.strip() == EVERYTHING or counts_again:
         return None
     return normalise_query(query)
 

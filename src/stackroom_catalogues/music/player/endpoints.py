@@ -239,7 +239,7 @@ def list_endpoints() -> list[Endpoint]:
         *subsonic_endpoints(),
         read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult),
         read("GET", "/v1/lyrics/{id:path}", show_lyrics, path_parameters=track, target="id", result=LyricsResult),
-        read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult),
+        read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult, is_audited=False),
         one_like("PUT", "/v1/likes/{id:path}", like),
         one_like("DELETE", "/v1/likes/{id:path}", unlike),
         read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
