@@ -1,5 +1,5 @@
 // The result set as a table; the columns of numbers and single values can be sorted by.
-import {html} from "../../core/html.js";
+import {html, useEffect, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
@@ -9,7 +9,8 @@ import {NUMBERS} from "./take.js";
 
 export default function Table({catalogue, answer, asked, hits, loadMore}) {
   const isSearched = answer.understood.query && !answer.only_orders;
-  const columns = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
+  const filled = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
+  const columns = useNarrow() ? fitting(filled, asked.sort) : filled;
   if (!useStyle("parts/layers.css") || !hits[0]?.cells) return null;
   return html`<div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
     <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${asked.sort} />`)}</tr></thead>
@@ -20,6 +21,25 @@ export default function Table({catalogue, answer, asked, hits, loadMore}) {
     </tr>`)}</tbody></table>
   </div>
   ${loadMore && html`<${More} load=${loadMore} />`}`;
+}
+
+const NARROW = matchMedia("(max-width: 46rem)"), FEW = 3;
+
+function useNarrow() {
+  const [isNarrow, setNarrow] = useState(NARROW.matches);
+  useEffect(() => {
+    const look = () => setNarrow(NARROW.matches);
+    NARROW.addEventListener("change", look);
+    return () => NARROW.removeEventListener("change", look);
+  }, []);
+  return isNarrow;
+}
+
+// On a phone: the title, what is sorted by, and the first others that are short.
+function fitting(columns, sort) {
+  const weigh = ({field, role, type}) => (role === "title" ? 0 : sort.replace(/^-/u, "") === field ? 1 : type.endsWith("[]") ? 3 : 2);
+  const chosen = columns.toSorted((one, other) => weigh(one) - weigh(other)).slice(0, FEW);
+  return columns.filter((column) => chosen.includes(column));
 }
 
 function Head({column: {field, label, type, sortable}, sort}) {
