@@ -46,7 +46,7 @@ def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[...,
     visited = visit(width=PHONE, scheme="dark", allowed=("400", "409"))
     page = visited.open("/add")
     choose(page, "plays.docx", "no table")
-    expect(page.get_by_role("alert")).to_contain_text("'file': 'plays.docx' is no table")
+    expect(page.get_by_role("alert")).to_contain_text("'plays.docx' is no table")
     choose(page, "plays.xlsx", "no workbook")
     expect(page.get_by_role("alert")).to_contain_text("plays.xlsx: cannot be read as a spreadsheet", timeout=120_000)
     visited.check_access()

@@ -35,7 +35,7 @@ NOT_FOUND = "not-found.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
 GRAPH_PLACE = "{{graph}}"
-ENTRY = "app.js"
+ENTRIES = ("start.js", "app.js")
 LOG_IN = "views/account.js"
 KNOWN = '<meta name="known">'
 """Tells the page that its visitor is known, so that it asks for what they see without asking who they are first."""
@@ -57,6 +57,7 @@ CHAT_ADDRESSES = (
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
 
 
@@ -68,11 +69,14 @@ class SiteFiles(StaticFiles):
         mimetypes.add_type("text/javascript", ".js")  # Windows may have another type for it
         self.folder = folder
         self._needed: dict[str, list[str]] = {}
+        self._modules: dict[str, str] = {}
         digest = hashlib.sha256()
         for path in sorted(folder.rglob("*")):
             name, content = path.relative_to(folder).as_posix(), path.read_bytes() if path.is_file() else b""
             digest.update(f"{name}\n".encode() + content)
-            self._needed[name] = _needed_by(name, content.decode()) if name.endswith(".js") else []
+            if path.suffix == ".js":
+                self._needed[name] = _needed_by(name, content.decode())
+                self._modules[os.path.realpath(path)] = without_comments(content.decode())
         self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
 
     def read(self, name: str) -> str:
@@ -93,10 +97,19 @@ class SiteFiles(StaticFiles):
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """Return a file, to be kept for ever."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
+        """Return a file, to be kept for ever; a module without its comments."""
+        module = self._modules.get(os.fspath(full_path))
+        if module is None:
+            response = super().file_response(full_path, stat_result, scope, status_code)
+        else:
+            response = Response(module, status_code, media_type="text/javascript")
         response.headers["Cache-Control"] = FOR_EVER
         return response
+
+
+def without_comments(source: str) -> str:
+    """Return a module without the lines that are comments."""
+    return _COMMENT.sub("", source)
 
 
 def _needed_by(name: str, source: str) -> list[str]:
@@ -157,7 +170,7 @@ class _Document:
         await self._built[key](scope, receive, send)
 
     def _build(self, views: Sequence[str], extra: tuple[str, ...]) -> Response:
-        entries = [ENTRY, *(name for view in views for name in self._views[view]), *(() if extra else (LOG_IN,))]
+        entries = [*ENTRIES, *(name for view in views for name in self._views[view]), *(() if extra else (LOG_IN,))]
         links = [self._link(name) for name in self._site.list_graph(entries)]
         return Response(self._page.replace(GRAPH_PLACE, "\n".join((*links, *extra))), 200, self._headers, "text/html")
 

@@ -20,7 +20,8 @@ from stackroom.settings import ServerSettings, WebSettings, load_settings
 pytestmark = pytest.mark.row("T6")
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-SCRIPT = b"export const words = 'catalogue of catalogues'; " * 40
+COMMENT = b"  // Only for those who read it.\n"
+SCRIPT = COMMENT + b"export const words = 'catalogue of catalogues'; // kept\n" * 40
 PAGE = (
     b"""<!doctype html><title>Page</title><script type="importmap">{"imports": {"x": "{{site}}/x.js"}}</script>
 {{graph}}
@@ -35,6 +36,7 @@ FILES = {
     "app.js": SCRIPT,
     "views/map.css": b"a{}",
     "odd.svg": b"<svg/>",
+    "start.js": b'import("./app.js");',
     "home.js": b'import {words} from "./core/text.js";',
     "list.js": b'import {words} from "./core/text.js";\nimport("./later.js")',
     "core/text.js": b'export {one,\n  two} from "../core/words.js";',
@@ -103,7 +105,7 @@ def linked(client: TestClient, path: str) -> list[str]:
 
 
 def test_the_document_names_every_file_of_the_view_that_its_address_shows(client: TestClient) -> None:
-    shared = ["app.js", "core/text.js", "core/words.js"]
+    shared = ["start.js", "app.js", "core/text.js", "core/words.js"]
     assert linked(client, "/") == sorted([*shared, "home.js"])
     assert linked(client, "/c/games?q=a") == sorted([*shared, "list.js"])
     assert linked(client, "/c/games?q=a&view=map") == sorted([*shared, "list.js", "map.js", "views/map.css"])
@@ -111,7 +113,7 @@ def test_the_document_names_every_file_of_the_view_that_its_address_shows(client
 
 def test_files_are_kept_for_ever_and_of_other_versions_there_are_none(client: TestClient, files: SiteFiles) -> None:
     reply = client.get(f"{files.address}/app.js")
-    assert reply.content == SCRIPT
+    assert reply.content == SCRIPT.removeprefix(COMMENT)
     assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
     assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert reply.headers["x-content-type-options"] == "nosniff"
@@ -126,7 +128,7 @@ def test_files_are_sent_compressed_to_those_who_take_it(client: TestClient, file
         with client.stream("GET", path, headers={"Accept-Encoding": taken}) as reply:
             sent = b"".join(reply.iter_raw())
             assert (reply.headers["content-encoding"], reply.headers["vary"]) == (coding, "Accept-Encoding")
-        assert opened(sent) == SCRIPT
+        assert opened(sent) == SCRIPT.removeprefix(COMMENT)
         assert len(sent) < len(SCRIPT) / 5
     plain = client.get(path, headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers

@@ -1,5 +1,5 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
-import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./core/html.js";
+import {html, render, useEffect, useErrorBoundary, useRef, useState, t} from "./core/html.js";
 import {address as current, useAddress} from "./core/address.js";
 import {callEarly, reload, useSession} from "./core/server.js";
 import {docks, useStore} from "./core/store.js";
@@ -23,7 +23,7 @@ const DOCKS = {
   chat: () => import("./views/chat/drawer.js"),
 };
 const RECORD = () => import("./views/record/record.js");
-const LOG_IN = () => import("./views/account.js").then(({LogIn}) => ({default: LogIn, title: "Log in"}));
+const LOG_IN = () => import("./views/account.js").then(({LogIn}) => ({default: LogIn, title: t`Log in`}));
 const OPEN_TO_ALL = /^\/connect$/u;
 
 function App() {
@@ -33,7 +33,7 @@ function App() {
   const mustLogIn = isShut && !OPEN_TO_ALL.test(address.path);
   useEffect(() => { reload(); }, []);
   return html`
-    <a class="skip" href="#main" data-document>Skip to the content</a>
+    <a class="skip" href="#main" data-document>Skip to content</a>
     <${Bar} session=${session} address=${address} />
     <div class=${`frame ${shownDocks.chat && !isShut ? "with-chat" : ""}`}>
       <main id="main" tabindex="-1">
@@ -41,7 +41,7 @@ function App() {
           : session.loading ? html`<${Spinner} />`
           : mustLogIn ? html`<${Lazy} key="log-in" load=${LOG_IN} session=${session} address=${address} />`
           : place ? html`<${Lazy} key=${place.load} load=${place.load} session=${session} address=${{...address, params: place.params}} />`
-          : html`<${Empty} title="There is no such page"><p><a href="/">To the catalogues</a></p><//>`}
+          : html`<${Empty} title="Page not found"><p><a href="/">Go to the catalogues</a></p><//>`}
       </main>
       ${session.me && !isShut && address.query.get("open") && html`
         <${Lazy} key="record" load=${RECORD} isQuiet session=${session} address=${address} />`}
@@ -74,7 +74,7 @@ function Lazy({load, isQuiet, ...given}) {
   }, [module]);
   useEffect(() => { if (failure) reset(); }, [url]);
   if (error ?? failure) {
-    const told = html`<${Problem} error=${error ?? {message: `This part of the page failed: ${failure.message}`}} retry=${error ? () => location.reload() : reset} />`;
+    const told = html`<${Problem} error=${error ?? {message: t`This part of the page failed: ${failure.message}`}} retry=${error ? () => location.reload() : reset} />`;
     return isQuiet ? html`<div class="toasts">${told}</div>` : told;
   }
   if (!module) return !isQuiet && html`<${Spinner} />`;

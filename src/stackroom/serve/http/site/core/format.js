@@ -1,5 +1,7 @@
-// Values as people read them, in the reader's own English, or in any.
-export const LOCALE = navigator.languages.find((one) => one.startsWith("en")) ?? "en";
+// Values as people read them, in the language of the interface, and in the reader's own form of it.
+import {LOCALE, t, textOf} from "./language.js";
+
+export {LOCALE};
 
 export function inWords(name) {
   const words = String(name).replace(/[._-]+/gu, " ").replace(/([a-z])([A-Z])/gu, "$1 $2").toLowerCase().trim();
@@ -10,8 +12,9 @@ export function number(value) {
   return typeof value === "number" ? value.toLocaleString(LOCALE, {maximumFractionDigits: 2}) : String(value);
 }
 
+// A count and what is counted; in other languages "{} records" has the forms.
 export function plural(count, one, many = `${one}s`) {
-  return `${number(count)} ${count === 1 ? one : many}`;
+  return textOf(count === 1 ? `{} ${one}` : `{} ${many}`, [count], `{} ${many}`);
 }
 
 export function ago(iso) {
@@ -31,6 +34,6 @@ export function shown(value, field = "") {
   if (Array.isArray(value)) return value.map((one) => shown(one, field)).join(", ");
   if (value && typeof value === "object") return shown(value.value ?? value.name ?? value.title ?? JSON.stringify(value));
   if (typeof value === "number" && !/year/iu.test(field)) return number(value);
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return value ? t`yes` : t`no`;
   return String(value ?? "");
 }

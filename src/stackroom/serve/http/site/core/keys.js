@@ -1,9 +1,10 @@
 // Keys of the page. Each part registers its own; "?" lists those that work at the moment.
 import {useLayoutEffect} from "./html.js";
+import {t} from "./language.js";
 import {createStore} from "./store.js";
 
 export const keys = createStore([]);
-const NAMES = {" ": "Space"};
+const NAMES = {" ": t`Space`};
 
 // `bindings`: {key: [what it does, function]}; a function that returns false leaves the key to others.
 export function useKeys(section, bindings) {

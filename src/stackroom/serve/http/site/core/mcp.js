@@ -1,5 +1,7 @@
 // MCP over the page's own WebSocket: one JSON-RPC message a frame. Connects when first asked, and again when cut.
 
+import {t} from "./language.js";
+
 const PROTOCOL = "2025-11-25";
 const LONGEST_WAIT_MS = 15_000;
 const MOST_TRIES = 4;
@@ -34,8 +36,8 @@ export function createMcp({
     const opened = new WebSocket(address(), "mcp");
     let timer;
     const broken = new Promise((_resolve, reject) => {
-      opened.onclose = () => reject(lost("this server did not accept a connection at /v1/mcp; log in again, or try in a moment"));
-      timer = setTimeout(() => reject(new Error("this server did not answer at /v1/mcp in time")), longestOpeningMs);
+      opened.onclose = () => reject(lost(t`The server did not accept the connection. Log in again, or try again in a moment.`));
+      timer = setTimeout(() => reject(new Error(t`The server did not answer in time.`)), longestOpeningMs);
     });
     try {
       introduction = await Promise.race([broken, introduce(opened)]);
@@ -63,7 +65,7 @@ export function createMcp({
   function lose({code, reason}) {
     socket = opening = tools = null;
     failures += 1;
-    const why = code === NO_LONGER_VALID ? `the session ended (${reason || "log in again"})` : "the connection to the server was lost";
+    const why = code === NO_LONGER_VALID ? t`Your session has ended (${reason || t`log in again`}).` : t`The connection to the server was lost.`;
     for (const {reject} of waiting.values()) reject(lost(why));
     waiting.clear();
   }

@@ -1,10 +1,15 @@
 // Everything that the page knows comes from the server as JSON, through here.
+import {inWords} from "./format.js";
+import {t} from "./language.js";
 import {createStore, forgetPerson, keep, readStored, useStore} from "./store.js";
 
 export class Refused extends Error {
-  constructor(status, message, code = "", waitS = 0) {
-    super(message);
-    Object.assign(this, {status, code, waitS});
+  // A field that the server names first is told apart from what is wrong with it, which is for people.
+  constructor(status, told, code = "", waitS = 0) {
+    const [, field = "", isApart, rest = told] = /^'([\w.]+)'(:?) (.+)$/su.exec(told) ?? [];
+    const message = isApart || !field ? rest : field.includes("_") ? `${inWords(field)} ${rest}` : told;
+    super(message[0].toUpperCase() + message.slice(1));
+    Object.assign(this, {status, code, waitS, field});
   }
 }
 
@@ -24,7 +29,7 @@ export async function ask(method, path, body, {signal} = {}) {
   if (reply.ok) return answer;
   const {message, code} = answer?.error ?? {};
   if (reply.status === 401 && path !== "/v1/login") window.dispatchEvent(new Event("loggedout"));
-  throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code, Number(reply.headers.get("Retry-After") ?? 0));
+  throw new Refused(reply.status, message ?? t`The server answered with an error (${reply.status}).`, code, Number(reply.headers.get("Retry-After") ?? 0));
 }
 
 const early = new Map(), EARLY_MS = 2000;
@@ -61,7 +66,7 @@ async function reach(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The server cannot be reached.");
+    throw new Refused(0, t`The server cannot be reached.`);
   }
 }
 

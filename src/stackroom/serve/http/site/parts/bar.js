@@ -1,11 +1,11 @@
-import {html, useEffect, useState} from "../core/html.js";
+import {html, useEffect, useState, t} from "../core/html.js";
 import {useKeys} from "../core/keys.js";
 import {askHealth} from "../core/server.js";
 import {docks, hideDock, showDock, useStore} from "../core/store.js";
 import {Icon} from "./basics.js";
 
 const HEALTH_EVERY_MS = 10000;
-const STATUS = {ok: "All is well", degraded: "Degraded", starting: "Starting…", ending: "Ending", away: "Not reachable"};
+const STATUS = {ok: t`All is well`, degraded: t`Degraded`, starting: t`Starting…`, ending: t`Shutting down`, away: t`Unreachable`};
 const RUN_ACTIONS = ["ServerAdmin", "ViewAnalytics", "ManagePermissions"];
 
 export function Bar({session, address}) {
@@ -26,12 +26,12 @@ function links(session) {
   const {server, me, tools, may} = session;
   const isIn = me && !me.must_change_password;
   return [
-    isIn && ["/", "Catalogues"],
-    isIn && server.audio && ["/music", "Music"],
-    isIn && (!server.accounts || may("ServerAdmin")) && ["/add", "Add"],
-    isIn && tools.length > 0 && ["/tools", "Tools"],
-    isIn && RUN_ACTIONS.some(may) && ["/run", "Run"],
-    server && ["/connect", "Connect"],
+    isIn && ["/", t`Catalogues`],
+    isIn && server.audio && ["/music", t`Music`],
+    isIn && (!server.accounts || may("ServerAdmin")) && ["/add", t`Add`],
+    isIn && tools.length > 0 && ["/tools", t`Tools`],
+    isIn && RUN_ACTIONS.some(may) && ["/run", t`Run`],
+    server && ["/connect", t`Connect`],
   ].filter(Boolean);
 }
 
@@ -57,7 +57,7 @@ function Health() {
       document.removeEventListener("visibilitychange", look);
     };
   }, []);
-  const status = health?.status ?? "unknown", label = STATUS[status] ?? "Checking…";
+  const status = health?.status ?? "unknown", label = STATUS[status] ?? t`Checking…`;
   const reasons = (health?.degraded ?? []).map((one) => `${one.part}: ${one.reason}`);
   return html`<details class="health">
     <summary class="pill" data-status=${status}><span class="dot" aria-hidden="true"></span><span class="pill-text">${label}</span></summary>
@@ -68,9 +68,9 @@ function Health() {
 // "/" goes to the search box of the view, "?" lists the keys.
 export function KeysHelp() {
   const [List, setList] = useState(null);
-  useKeys("Page", {
-    "/": ["search", focusSearch],
-    "?": ["list the keys", () => void import("./layers.js").then((found) => setList(() => found.KeysList))],
+  useKeys(t`Page`, {
+    "/": [t`search`, focusSearch],
+    "?": [t`list the shortcuts`, () => void import("./layers.js").then((found) => setList(() => found.KeysList))],
   });
   return List && html`<${List} onClose=${() => setList(null)} />`;
 }

@@ -1,4 +1,4 @@
-import {html, useEffect, useState} from "../core/html.js";
+import {html, useEffect, useState, t} from "../core/html.js";
 import {createStore, useStore} from "../core/store.js";
 
 const PATHS = {
@@ -26,7 +26,7 @@ export function Notice({mood = "", children, role}) {
   return html`<div class=${`notice ${mood}`} role=${role ?? (mood === "bad" ? "alert" : "status")}>${children}</div>`;
 }
 
-const UPDATED = "This page was updated; reload it.", AWAY = "The server cannot be reached.";
+const UPDATED = t`This page was updated; reload it.`, AWAY = t`The server cannot be reached.`;
 const reloadPage = () => location.reload();
 
 // Whether a part of the page is no longer at the server, in the words of each browser.
@@ -42,7 +42,7 @@ window.addEventListener("unhandledrejection", async (event) => {
   const error = event.reason, isAbort = error?.name === "AbortError";
   if (isUnloaded(error) || isAbort || error?.status !== undefined) event.preventDefault();
   const isOld = isUnloaded(error) && !await isAway();
-  if (!isAbort) toast(isOld ? UPDATED : isUnloaded(error) ? AWAY : error?.message ?? String(error), {mood: "bad", undo: isOld && reloadPage, button: "Reload"});
+  if (!isAbort) toast(isOld ? UPDATED : isUnloaded(error) ? AWAY : error?.message ?? String(error), {mood: "bad", undo: isOld && reloadPage, button: t`Reload`});
 });
 
 // An error as the server told it, with what to do about it.
@@ -52,11 +52,11 @@ export function Problem({error, retry}) {
   const isOld = message === UPDATED;
   return html`<${Notice} mood="bad">
     <p>${message ?? error.message}</p>
-    ${(isPart || retry) && html`<button type="button" class="plain" onClick=${isPart ? reloadPage : retry}>${isOld ? "Reload" : "Try again"}</button>`}
+    ${(isPart || retry) && html`<button type="button" class="plain" onClick=${isPart ? reloadPage : retry}>${isOld ? t`Reload` : t`Try again`}</button>`}
   <//>`;
 }
 
-export function Spinner({label = "Loading…"}) {
+export function Spinner({label = t`Loading…`}) {
   return html`<p class="spinner" role="status"><span aria-hidden="true"></span>${label}</p>`;
 }
 
@@ -73,7 +73,7 @@ const toasts = createStore([]);
 const SHOWN_MS = 6000;
 
 // Say something for a few seconds; `undo` adds a button.
-export function toast(text, {undo, mood = "", button = "Undo"} = {}) {
+export function toast(text, {undo, mood = "", button = t`Undo`} = {}) {
   const entry = {text, undo, mood, button};
   toasts.set((all) => [...all.filter((one) => one.undo || one.text !== text).slice(-2), entry]);
   setTimeout(() => remove(entry), SHOWN_MS);

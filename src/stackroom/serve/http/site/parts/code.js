@@ -1,14 +1,14 @@
 // Texts to copy, and calls as assistants make them.
-import {html, useState} from "../core/html.js";
+import {html, useState, t} from "../core/html.js";
 import {useStyle} from "../core/store.js";
 
-export function CopyButton({text, what, label = "Copy"}) {
+export function CopyButton({text, what, label = t`Copy`}) {
   const [said, setSaid] = useState(label);
   const copy = async () => {
-    setSaid((await copied(text)) ? "Copied" : "Select it");
+    setSaid((await copied(text)) ? t`Copied` : t`Copy failed`);
     setTimeout(() => setSaid(label), 1500);
   };
-  return html`<button type="button" class="plain small copy" aria-label=${`Copy ${what}`} onClick=${copy}>${said}</button>`;
+  return html`<button type="button" class="plain small copy" aria-label=${t`Copy ${what}`} onClick=${copy}>${said}</button>`;
 }
 
 export function CodeBlock({text, what}) {

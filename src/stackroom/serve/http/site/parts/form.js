@@ -1,5 +1,5 @@
 // Forms: a field with its label, hint and error, and a whole form made from a JSON schema.
-import {html, useEffect, useId, useRef, useState} from "../core/html.js";
+import {html, useEffect, useId, useRef, useState, t} from "../core/html.js";
 import {inWords} from "../core/format.js";
 
 // `children` is a function of the attributes that tie a control to its label, hint and error.
@@ -7,7 +7,7 @@ function Field({label, hint, error, required, children}) {
   const id = useId(), hintId = `${id}-hint`, errorId = `${id}-error`;
   const described = [hint && hintId, error && errorId].filter(Boolean).join(" ") || undefined;
   return html`<div class="field">
-    <label for=${id}><span>${label}${required && html` <span class="hint">needed</span>`}</span></label>
+    <label for=${id}><span>${label}${required && html` <span class="hint">required</span>`}</span></label>
     ${children({id, "aria-describedby": described, "aria-invalid": error ? "true" : undefined, "aria-required": required ? "true" : undefined})}
     ${hint && html`<span class="hint" id=${hintId}>${hint}</span>`}
     ${error && html`<span class="error" id=${errorId}>${error}</span>`}
@@ -32,7 +32,7 @@ export function partOf({properties, ...schema}, fields) {
 }
 
 // A form that is sent once at a time; an error is shown at the field that it names, and there the focus goes.
-export function SchemaForm({schema, initial = {}, onSubmit, submit = "Run", children}) {
+export function SchemaForm({schema, initial = {}, onSubmit, submit = t`Run it`, children}) {
   const [raw, setRaw] = useState(() => rawOf(schema, initial)), [problems, setProblems] = useState({}), [isBusy, setBusy] = useState(false);
   const form = useRef();
   useEffect(() => form.current.querySelector("[aria-invalid=true]")?.focus(), [problems]);
@@ -43,7 +43,7 @@ export function SchemaForm({schema, initial = {}, onSubmit, submit = "Run", chil
       await onSubmit(readForm(schema, raw));
       setProblems({});
     } catch (error) {
-      const found = error instanceof SchemaProblem ? error.problems : {[placeOf(schema, error.message)]: error.message};
+      const found = error instanceof SchemaProblem ? error.problems : {[placeOf(schema, error.field ?? "")]: error.message};
       setProblems(found);
     } finally {
       setBusy(false);
@@ -53,7 +53,7 @@ export function SchemaForm({schema, initial = {}, onSubmit, submit = "Run", chil
   return html`<form ref=${form} class="stack schema-form" noValidate onSubmit=${send}>
     ${fieldsOf(schema).map((field) => html`<${SchemaField} key=${field.path} field=${field} ...${given} />`)}
     ${problems[""] && html`<p class="notice bad" role="alert">${problems[""]}</p>`}
-    <div class="row"><button type="submit" disabled=${isBusy}>${isBusy ? "Running…" : submit}</button>${children}</div>
+    <div class="row"><button type="submit" disabled=${isBusy}>${isBusy ? t`Running…` : submit}</button>${children}</div>
   </form>`;
 }
 
@@ -65,7 +65,7 @@ function SchemaField({field, ...given}) {
     return html`<fieldset class="group"><legend>${label}</legend>${hint && html`<p class="hint">${hint}</p>`}
       ${inner.map((one) => html`<${SchemaField} key=${one.path} field=${one} ...${given} />`)}</fieldset>`;
   }
-  if (kind === "choices") return html`<${Boxes} legend=${label} hint=${hint} options=${schema.items.enum} chosen=${value ?? []} onChange=${change} />`;
+  if (kind === "choices") return html`<${Boxes} legend=${label} hint=${hint} options=${schema.items.enum} chosen=${value ?? []} onChange=${change} labelOf=${(one) => schema.labels?.[one] ?? one} />`;
   return html`<${Field} label=${label} hint=${withBounds(schema, hint, kind)} required=${required} error=${given.problems[path]}>
     ${(tied) => control(kind, schema, {...tied, name: path, value: value ?? ""}, change)}<//>`;
 }
@@ -75,7 +75,7 @@ function control(kind, schema, tied, change) {
   if (kind === "choice" || kind === "flag") {
     const options = kind === "flag" ? ["yes", "no"] : schema.enum.filter((one) => one !== null);
     return html`<select ...${given}><option value="">${defaultOf(schema)}</option>${options.map((one) => html`
-      <option key=${one} value=${String(one)} selected=${tied.value === String(one)}>${String(one)}</option>`)}</select>`;
+      <option key=${one} value=${String(one)} selected=${tied.value === String(one)}>${FLAGS[one] ?? String(one)}</option>`)}</select>`;
   }
   if (kind === "json" || kind === "lines") return html`<textarea ...${given} rows="3" spellcheck="false" class=${kind === "json" ? "mono" : ""} />`;
   const type = kind === "number" ? {inputMode: schema.type === "integer" ? "numeric" : "decimal"} : {};
@@ -89,10 +89,10 @@ function defaultOf(schema) {
 
 function withBounds(schema, hint, kind) {
   const {minimum, maximum} = schema, far = 1e6;
-  const bounds = minimum !== undefined && maximum !== undefined && maximum < far ? `${minimum} to ${maximum}`
-    : maximum !== undefined && maximum < far ? `at most ${maximum}` : "";
-  const how = {json: "JSON, as {\"name\": \"value\"}", lines: "one a line"}[kind];
-  return [hint, kind === "json" && schema.type === "array" ? "JSON, as [{…}]" : how, bounds].filter(Boolean).join(" · ") || undefined;
+  const bounds = minimum !== undefined && maximum !== undefined && maximum < far ? t`${minimum} to ${maximum}`
+    : maximum !== undefined && maximum < far ? t`at most ${maximum}` : "";
+  const how = {json: t`JSON, such as {"name": "value"}`, lines: t`one per line`}[kind];
+  return [hint, kind === "json" && schema.type === "array" ? t`JSON, such as [{…}]` : how, bounds].filter(Boolean).join(" · ") || undefined;
 }
 
 // A JSON schema as the fields of a form: which control each has, and what was typed as the value that the schema means.
@@ -132,9 +132,9 @@ function readForm(schema, raw) {
   return values;
 }
 
-// The field that an error of the server names, as in 'limit': must be 50 or less; "" where it names none.
-function placeOf(schema, message) {
-  const steps = (/^'([^']+)'/u.exec(message)?.[1] ?? "").split("."), known = new Set();
+// The field of the form that an error of the server names; "" where it names none.
+function placeOf(schema, field) {
+  const steps = field.split("."), known = new Set();
   const learn = (fields) => fields.forEach((one) => (one.kind === "group" ? learn(one.inner) : known.add(one.path)));
   learn(fieldsOf(schema));
   while (steps.length && !known.has(steps.join("."))) steps.pop();
@@ -159,6 +159,8 @@ function kindOf({type, enum: values, items, properties}) {
   if (type === "object") return properties ? "group" : "json";
   return "text";
 }
+
+const FLAGS = {yes: t`yes`, no: t`no`};
 
 const WRITERS = {
   flag: (value) => (value ? "yes" : "no"),
@@ -186,7 +188,7 @@ function readFields(fields, raw, problems) {
       const within = readFields(inner, raw, problems);
       if (required || Object.keys(within).length) values[name] = within;
     } else if (typed.length === 0 || (typeof typed === "string" && !typed.trim())) {
-      if (required) problems[path] = "is missing";
+      if (required) problems[path] = t`This is required.`;
     } else {
       try {
         values[name] = READERS[kind](typed, schema);
@@ -200,9 +202,9 @@ function readFields(fields, raw, problems) {
 
 function readNumber(raw, {type, minimum, maximum}) {
   const value = Number(raw);
-  if (!Number.isFinite(value) || (type === "integer" && !Number.isInteger(value))) throw new Error(`must be a ${type === "integer" ? "whole " : ""}number; this is “${raw}”`);
-  if (minimum !== undefined && value < minimum) throw new Error(`must be ${minimum} or more`);
-  if (maximum !== undefined && value > maximum) throw new Error(`must be ${maximum} or less`);
+  if (!Number.isFinite(value) || (type === "integer" && !Number.isInteger(value))) throw new Error(type === "integer" ? t`Must be a whole number, not “${raw}”` : t`Must be a number, not “${raw}”`);
+  if (minimum !== undefined && value < minimum) throw new Error(t`Must be ${minimum} or more`);
+  if (maximum !== undefined && value > maximum) throw new Error(t`Must be ${maximum} or less`);
   return value;
 }
 
@@ -211,9 +213,9 @@ function readJson(raw, {type}) {
   try {
     value = JSON.parse(raw);
   } catch (error) {
-    throw new Error(`is not valid JSON: ${error.message}`);
+    throw new Error(t`Not valid JSON: ${error.message}`);
   }
   const isRight = type === "array" ? Array.isArray(value) : value !== null && typeof value === "object" && !Array.isArray(value);
-  if (!isRight && type) throw new Error(type === "array" ? "must be a list: […]" : "must be an object: {…}");
+  if (!isRight && type) throw new Error(type === "array" ? t`Must be a list: […]` : t`Must be an object: {…}`);
   return value;
 }

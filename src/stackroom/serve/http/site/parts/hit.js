@@ -1,9 +1,9 @@
 // A record that was found, as a card. The list, the chat and the view inside an assistant show this same one.
-import {html} from "../core/html.js";
+import {html, t} from "../core/html.js";
 import {shortened, shown} from "../core/format.js";
 import {Face} from "./face.js";
 
-const LABELS = {IDENTICAL: "Exact match", HIGHLY_SIMILAR: "Very good match", SIMILAR: "Good match", RELEVANT: "Fair match"};
+const LABELS = {IDENTICAL: t`Exact match`, HIGHLY_SIMILAR: t`Very good match`, SIMILAR: t`Good match`, RELEVANT: t`Fair match`};
 
 // `href` makes the title a link, `onOpen` a button; `children` are the actions of the place where the card is shown.
 export function Hit({hit, href, onOpen, isChosen = false, isNear = false, children}) {
@@ -21,7 +21,7 @@ export function Hit({hit, href, onOpen, isChosen = false, isNear = false, childr
 }
 
 // `isFolded` makes each one line, which unfolds to the card.
-export function HitList({hits, hrefOf, onOpen, chosen, actions, isNear, isFolded, label = "Results"}) {
+export function HitList({hits, hrefOf, onOpen, chosen, actions, isNear, isFolded, label = t`Results`}) {
   const card = (hit) => html`<${Hit} hit=${hit} href=${hrefOf?.(hit)} onOpen=${onOpen} isChosen=${chosen === hit.key} isNear=${isNear}>${actions?.(hit)}<//>`;
   return html`<ol class="hits" aria-label=${label}>${hits.map((hit) => html`<li key=${hit.key}>
     ${isFolded ? html`<details><summary dir="auto"><${Face} ...${hit} />${hit.title} <span class="quiet">${hit.subtitle}</span></summary>${card(hit)}</details>` : card(hit)}

@@ -1,4 +1,4 @@
-import {html, render, useId, useLayoutEffect, useRef} from "../core/html.js";
+import {html, render, useId, useLayoutEffect, useRef, t} from "../core/html.js";
 import {keyName, keys, useKeys} from "../core/keys.js";
 import {useStore, useStyle} from "../core/store.js";
 import {addIcons, Icon} from "./basics.js";
@@ -38,7 +38,7 @@ export function Dialog({title, onClose, children, wide = false}) {
 }
 
 // Ask a question with two answers; resolves to whether it was confirmed.
-export function confirm(question, {title = "Are you sure?", yes = "Yes", no = "No", danger = false} = {}) {
+export function confirm(question, {title = t`Are you sure?`, yes = t`Yes`, no = t`No`, danger = false} = {}) {
   const place = document.body.appendChild(document.createElement("div"));
   return new Promise((resolve) => {
     const answer = (isYes) => {
@@ -65,7 +65,7 @@ export function Drawer({title, onClose, children, label, actions, className = ""
     if (takesFocus) element.current.focus();
     return () => before?.isConnected && before.focus?.();
   }, []);
-  useKeys("Drawer", {Escape: ["close the drawer", onClose]});
+  useKeys(t`Drawer`, {Escape: [t`close the drawer`, onClose]});
   return html`<aside ref=${element} class=${`drawer ${className}`} tabindex="-1" aria-labelledby=${label ? undefined : heading} aria-label=${label}>
     <header class="drawer-head">
       <h2 id=${heading}>${title}</h2>
@@ -97,7 +97,7 @@ export function Tabs({tabs, chosen, onChoose, label, children}) {
 }
 
 export function KeysList({onClose}) {
-  return html`<${Dialog} title="Keys" onClose=${onClose}>
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     ${useStore(keys).map(({section, bindings}) => html`<h3>${section}</h3><dl class="keys">${Object.entries(bindings).map(([key, [what]]) => html`
       <dt><kbd>${keyName(key)}</kbd></dt><dd>${what}</dd>`)}</dl>`)}
   <//>`;

@@ -1,5 +1,5 @@
 // The answer of a tool as things: records as cards, other lists as tables, the rest as facts, and the JSON folded.
-import {html, useEffect, useState} from "../core/html.js";
+import {html, useEffect, useState, t} from "../core/html.js";
 import {link} from "../core/address.js";
 import {inWords, number, shortened, shown} from "../core/format.js";
 import {callTool} from "../core/server.js";
@@ -15,7 +15,7 @@ export function Result({answer}) {
     ${sections.map((section) => html`<section key=${section.label}>
       ${section.label && html`<h3>${inWords(section.label)} <span class="quiet">${countOf(section)}</span></h3>`}
       <${Items} section=${section} /></section>`)}
-    <details class="raw"><summary>The answer as the assistant gets it</summary><${CodeBlock} text=${JSON.stringify(answer, null, 2)} what="the answer" /></details>
+    <details class="raw"><summary>The answer as your assistant sees it</summary><${CodeBlock} text=${JSON.stringify(answer, null, 2)} what="the answer" /></details>
   </div>`;
 }
 
@@ -52,11 +52,11 @@ function inCatalogue(hit) {
 }
 
 function countOf({items, total}) {
-  return typeof total === "number" && total > items.length ? `${number(items.length)} of ${number(total)}` : number(items.length);
+  return typeof total === "number" && total > items.length ? t`${items.length} of ${total}` : number(items.length);
 }
 
 // Rows as a table. A column is {name, label, show(row), number, tight}, a tight one is not broken; a table that is too wide scrolls by itself, and on a phone each row is a block.
-export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
+export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = t`There is nothing here.`}) {
   useStyle("parts/layers.css");
   if (!rows.length) return html`<p class="quiet">${empty}</p>`;
   return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data stacks" role="table">

@@ -1,5 +1,5 @@
 // What all catalogues have for a query, merged by how well it answers.
-import {html} from "../core/html.js";
+import {html, t} from "../core/html.js";
 import {link} from "../core/address.js";
 import {searchAll} from "../core/catalogue.js";
 import {number, plural} from "../core/format.js";
@@ -17,7 +17,7 @@ export default function Search({query, open, catalogues, session}) {
   const having = totals.filter(({total}) => total > 0).sort((one, other) => other.total - one.total);
   return html`<section class="stack" aria-busy=${!isCurrent}>
     <h2 class="unseen">Results</h2>
-    <p class="count" role="status">${having.length ? `${plural(answer.total, "good match", "good matches")} in ${plural(having.length, "catalogue")}` : "No good match"}</p>
+    <p class="count" role="status">${having.length ? t`${plural(answer.total, "good match", "good matches")} in ${plural(having.length, "catalogue")}` : t`No good match`}</p>
     ${having.length > 0 && html`<ul class="chips" aria-label="Catalogues with good matches">${having.map(({name, title, total}) => html`
       <li key=${name}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: query})}>${title} <b>${number(total)}</b></a></li>`)}</ul>`}
     ${answer.notes.filter((note) => note !== verdict).map((note) => html`<p class="quiet">${note}</p>`)}

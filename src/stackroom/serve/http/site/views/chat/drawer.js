@@ -1,7 +1,7 @@
 // The chat beside the page: its head, questions with their answers (the text first, then what the tools found), and changes with their undoing.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {changed, link} from "../../core/address.js";
-import {inWords, number, plural, shown} from "../../core/format.js";
+import {inWords, plural, shown} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {callTool} from "../../core/server.js";
 import {createStore, hideDock, useStore, useStyle} from "../../core/store.js";
@@ -38,20 +38,20 @@ export default function ChatDrawer({session: {server}}) {
     if (!server.chat || !server.mcp) close();
     return () => before?.isConnected && before.focus?.();
   }, []);
-  useKeys("Chat", {Escape: ["close the chat, or stop the answer", () => (chat.store.get().busy ? chat.stop() : element.current?.contains(document.activeElement) ? close() : false)]});
+  useKeys(t`Chat`, {Escape: [t`close the chat, or stop the answer`, () => (chat.store.get().busy ? chat.stop() : element.current?.contains(document.activeElement) ? close() : false)]});
   if (!isStyled) return null;
   const toggle = (name) => setPanel(panel === name ? null : name);
   const button = (name, icon, label) => html`<button type="button" class="quiet-button" title=${label} aria-label=${label} aria-pressed=${panel === name} onClick=${() => toggle(name)}><${Icon} name=${icon} /></button>`;
   return html`<aside ref=${element} class="chat" aria-labelledby="chat-title">
     <header class="chat-head">
       <h2 id="chat-title">Chat</h2>
-      <button type="button" class="chat-model link" aria-label=${`Model: ${settings.model || "none"}`} aria-expanded=${panel === "model"} onClick=${() => toggle("model")}>${settings.model} <${Icon} name="down" /></button>
+      <button type="button" class="chat-model link" aria-label=${t`Model: ${settings.model || t`none`}`} aria-expanded=${panel === "model"} onClick=${() => toggle("model")}>${settings.model} <${Icon} name="down" /></button>
       ${!busy && html`${turns.length > 0 && html`<button type="button" class="quiet-button" title="New chat" aria-label="New chat" onClick=${() => { chat.clear(); show(); }}><${Icon} name="plus" /></button>`}
-        ${button("kept", "list", "Conversations")}`}
-      ${button("settings", "settings", "Settings of the chat")}
+        ${button("kept", "list", t`Conversations`)}`}
+      ${button("settings", "settings", t`Chat settings`)}
       <button type="button" class="quiet-button" aria-label="Close the chat" onClick=${close}><${Icon} name="close" /></button>
     </header>
-    ${!window.isSecureContext ? html`<div class="chat-body"><${Notice} mood="bad"><p>The chat keeps a key of a provider in the browser, so it works on https and on localhost only.</p><//></div>`
+    ${!window.isSecureContext ? html`<div class="chat-body"><${Notice} mood="bad"><p>The chat keeps the key of a provider in this browser, so it works only over https and on localhost.</p><//></div>`
       : panel ? html`<div class="chat-body">${{settings: html`<${Settings} onDone=${show}><${KeepSwitch} /><//>`, model: html`<${ModelChoice} onDone=${show} />`, kept: html`<${Conversations} onDone=${show} />`}[panel]}</div>`
       : html`<${Conversation} turns=${turns} busy=${busy} openSettings=${() => setPanel("settings")} />`}
   </aside>`;
@@ -78,7 +78,7 @@ function aimOf(body) {
   return Math.min(most, Math.max(placeOf(last, "top") - 12, placeOf(last.querySelector(".said"), "bottom") + 12 - body.clientHeight));
 }
 
-const SAMPLES = ["What is in this library?", "Find something sad but hopeful, and say why it fits", "Show what is newest as a table"];
+const SAMPLES = [t`What is in this library?`, t`Find something sad but hopeful, and say why it fits`, t`Show the newest records as a table`];
 
 function Welcome() {
   return html`<div class="welcome"><p>Ask about the catalogues. The model searches with this server’s tools and can change what the page shows; it asks before it changes a record.</p>
@@ -87,7 +87,7 @@ function Welcome() {
 
 function Usage({turns}) {
   const {input, output, rounds} = usageOf(turns);
-  return rounds > 0 && html`<p class="chat-usage">Tokens: ${number(input)} read, ${number(output)} written, in ${rounds === 1 ? "1 request" : `${rounds} requests`}</p>`;
+  return rounds > 0 && html`<p class="chat-usage">${t`Tokens: ${input} in, ${output} out, ${plural(rounds, "request")}`}</p>`;
 }
 
 function Box({busy, onSend}) {
@@ -113,12 +113,12 @@ function Box({busy, onSend}) {
 }
 
 const SETTLED_BY_SETTINGS = new Set(["no_key", "no_model", "key", "address"]);
-const ENDS = {length: "The answer was cut at the model’s limit of length.", context: "The conversation is too long for the model. Begin a new chat.", refused: "The model declined to answer this."};
+const ENDS = {length: t`The answer reached the model’s length limit.`, context: t`The conversation is too long for the model. Start a new chat.`, refused: t`The model declined to answer this.`};
 
 function Turn({turn, place, isLast, busy, openSettings}) {
   const [isEditing, setEditing] = useState(false);
   const parts = turn.rounds.flatMap((round) => round.parts), calls = parts.filter(({kind}) => kind === "call"), answer = answerOf(turn);
-  const note = {stopped: "Stopped.", done: ENDS[turn.rounds.at(-1)?.stop], paused: `The model used tools in ${MOST_ROUNDS} rounds without an answer.`}[turn.state];
+  const note = {stopped: t`Stopped.`, done: ENDS[turn.rounds.at(-1)?.stop], paused: t`The model has used tools ${MOST_ROUNDS} times in a row without an answer.`}[turn.state];
   return html`<article class="turn">
     ${isEditing ? html`<${Edit} text=${turn.text} onDone=${(text) => { setEditing(false); if (text) chat.edit(place, text); }} />`
       : html`<div class="asked"><h3 class="unseen">You</h3><p>${turn.text}</p>
@@ -132,7 +132,7 @@ function Turn({turn, place, isLast, busy, openSettings}) {
       ${turn.state !== "working" && html`<div class="row turn-actions">
         ${answer && html`<${CopyButton} text=${answer} what="the answer" />`}
         ${isLast && !busy && SETTLED_BY_SETTINGS.has(turn.error?.kind) && html`<button type="button" class="small" onClick=${openSettings}>Settings</button>`}
-        ${isLast && !busy && html`<button type="button" class="plain small" onClick=${chat.retry}>${{paused: "Go on", done: "Ask the same again"}[turn.state] ?? "Try again"}</button>`}</div>`}
+        ${isLast && !busy && html`<button type="button" class="plain small" onClick=${chat.retry}>${{paused: t`Continue`, done: t`Ask the same again`}[turn.state] ?? t`Try again`}</button>`}</div>`}
     </div>
   </article>`;
 }
@@ -160,17 +160,17 @@ function Edit({text, onDone}) {
   </form>`;
 }
 
-const MOST_SHOWN = 5;
-const STATES = {ready: "waits", running: "runs …", asking: "asks you first", done: "", failed: "did not work", declined: "declined", stopped: "stopped"};
+const MOST_SHOWN = 5, CHANGE = t`Change`;
+const STATES = {ready: t`waiting`, running: t`running …`, asking: t`needs your approval`, done: "", failed: t`failed`, declined: t`declined`, stopped: t`stopped`};
 
 function CallBlock({call}) {
   const names = useStore(cards, (list) => list.map((card) => card.name));
   const explore = call.state === "done" && exploreAddress(call, names);
-  const isChange = call.result?.changes, name = isChange || call.state === "asking" ? "Change" : inWords(call.name.replace(/^ui\./u, ""));
-  return html`<section class=${`call-block ${call.state}`} aria-label=${`${name}: ${STATES[call.state] || "done"}`}>
+  const isChange = call.result?.changes, name = isChange || call.state === "asking" ? CHANGE : inWords(call.name.replace(/^ui\./u, ""));
+  return html`<section class=${`call-block ${call.state}`} aria-label=${`${name}: ${STATES[call.state] || t`done`}`}>
     <header>
       <span class="call-name">${name}</span>
-      <span class="call-about">${name !== "Change" && aboutOf(call.args)}</span>
+      <span class="call-about">${name !== CHANGE && aboutOf(call.args)}</span>
       <span class="call-state" role="status">${progressOf(call) || STATES[call.state]}</span>
     </header>
     ${call.state === "asking" && html`<${Question} call=${call} />`}
@@ -202,7 +202,7 @@ function Question({call}) {
     call.ask(allowed);
   };
   return html`<div class="call-question" role="group" aria-label="Allow this change?">
-    <p><strong>The model wants to change something.</strong> ${preview ? "This is what would change:" : "It would be done with this:"}</p>
+    <p><strong>The model wants to change something.</strong> ${preview ? t`This is what would change:` : t`It would use these values:`}</p>
     <div class="whole" tabindex="0" role="group" aria-label="The change">
       ${changes ? html`<${Changes} changes=${changes} catalogue=${call.args.catalogue} />` : preview && !preview.value ? html`<p>${preview.text}</p>` : html`<${Values} values=${Object.entries(preview?.value ?? call.args)} />`}</div>
     <${More} changes=${changes} total=${total} />
@@ -231,7 +231,7 @@ function Done({call}) {
 
 const More = ({changes, total}) => total > changes?.length && html`<p class="quiet">and ${plural(total - changes.length, "more change", "more changes")}</p>`;
 
-const OPS = {insert: "New", update: "Changed", delete: "Deleted"};
+const OPS = {insert: t`New`, update: t`Changed`, delete: t`Deleted`};
 
 function Changes({changes, catalogue}) {
   const known = useStore(cards), nameOf = (fields) => fields.find(({field}) => field === "name" || field === "title") ?? {};
@@ -263,9 +263,9 @@ function Things({value, text, isPage}) {
 }
 
 function pageSentence({shown, total, listed, evidence, opened, ...others}) {
-  if (shown) return html`<${Icon} name="check" /> The page shows <a href=${shown}>${decodeURIComponent(shown.replaceAll("+", " "))}</a>${listed !== undefined && `: ${evidence === "none" ? `nothing that answers, the ${listed} nearest` : plural(total, "record")}`}`;
+  if (shown) return html`<${Icon} name="check" /> The page shows <a href=${shown}>${decodeURIComponent(shown.replaceAll("+", " "))}</a>${listed !== undefined && `: ${evidence === "none" ? t`no good match, the ${listed} nearest` : plural(total, "record")}`}`;
   if (opened) return html`<${Icon} name="check" /> Opened ${opened}`;
-  return html`<${Icon} name="check" /> ${others.said ?? "Done"}`;
+  return html`<${Icon} name="check" /> ${others.said ?? t`Done`}`;
 }
 
 function Section({section: {label, items, total}, isOnly}) {
@@ -275,6 +275,6 @@ function Section({section: {label, items, total}, isOnly}) {
     ${!isOnly && html`<h4>${inWords(label)}</h4>`}
     ${list(items.slice(0, MOST_SHOWN))}
     ${more.length > 0 && html`<details><summary>${plural(more.length, "more", "more")}</summary>${list(more)}</details>`}
-    ${total > items.length && html`<p class="quiet">${plural(total, "record")} in all</p>`}
+    ${total > items.length && html`<p class="quiet">${t`${plural(total, "record")} in all`}</p>`}
   </div>`;
 }

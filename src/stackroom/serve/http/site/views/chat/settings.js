@@ -1,5 +1,5 @@
 // Provider, key and model. They are kept in localStorage under one name, and sent to the provider alone.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useState, t} from "../../core/html.js";
 import {createStore, useStore} from "../../core/store.js";
 import {Notice, toast} from "../../parts/basics.js";
 import {ProviderError, isObject} from "./providers/wire.js";
@@ -40,7 +40,7 @@ export function saveConfig(next) {
   try {
     localStorage.setItem(KEY, JSON.stringify(next));
   } catch {
-    toast("This browser keeps nothing: the settings last until the page is closed.", {mood: "bad"});
+    toast(t`This browser stores nothing: the settings last until the page is closed.`, {mood: "bad"});
   }
 }
 
@@ -71,9 +71,9 @@ const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 export function findProblem(settings, {model = true} = {}) {
   const {title, needsKey, address} = PROVIDERS[settings.provider], url = URL.parse(settings.address);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && LOCAL.test(url.hostname));
-  if (!isSafe) return new ProviderError("address", `"${settings.address}" is not a safe address for a key: use https, or http on localhost.`);
-  if (needsKey && settings.address === address && !settings.key) return new ProviderError("no_key", `The chat needs a key of ${title}. Enter it in the settings of the chat.`);
-  if (model && !settings.model) return new ProviderError("no_model", `Choose a model of ${title} in the settings of the chat.`);
+  if (!isSafe) return new ProviderError("address", t`“${settings.address}” is not a safe address for a key: use https, or http on localhost.`);
+  if (needsKey && settings.address === address && !settings.key) return new ProviderError("no_key", t`The chat needs a key for ${title}. Enter it in the chat settings.`);
+  if (model && !settings.model) return new ProviderError("no_model", t`Choose a model of ${title} in the chat settings.`);
   return null;
 }
 
@@ -100,23 +100,23 @@ export function ModelChoice({onDone}) {
 export function Settings({onDone, children}) {
   const {kept, settings, provider, list, change, problem} = useSettings();
   return html`<form class="stack chat-settings" onSubmit=${(event) => { event.preventDefault(); onDone(); }}>
-    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser can read them, so use one with a spending limit. Your questions, and what the tools find, go to the provider.</p><//>
+    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>). Anyone who uses this browser can read them, so use a key with a spending limit. Your questions and what the tools find are sent to the provider.</p><//>
     <label>Provider
       <select value=${settings.provider} onChange=${(event) => saveConfig({...kept, provider: event.target.value})}>
         ${Object.entries(PROVIDERS).map(([id, {title}]) => html`<option value=${id} selected=${id === settings.provider}>${title}</option>`)}
       </select></label>
-    <label>Key${provider.needsKey ? "" : " (only for ollama.com)"}
+    <label>Key${provider.needsKey ? "" : t` (only for ollama.com)`}
       <input type="password" autocomplete="off" spellcheck=${false} value=${settings.key} onInput=${(event) => change({key: event.target.value.trim()})} /></label>
     <${Model} settings=${settings} list=${list} change=${change} />
-    ${problem ? html`<p class="hint">${problem.kind === "no_key" ? `Enter a key of ${provider.title}; its list of models follows.` : problem.message}</p>` : list?.error && html`<${Notice} mood="bad"><p>${list.error.message}</p><//>`}
+    ${problem ? html`<p class="hint">${problem.kind === "no_key" ? t`Enter a key for ${provider.title} to see its models.` : problem.message}</p>` : list?.error && html`<${Notice} mood="bad"><p>${list.error.message}</p><//>`}
     <details open=${Boolean(kept.providers[settings.provider]?.address) || !provider.needsKey}><summary>Address</summary>
       <div class="stack">
-        <label>Address of the provider
+        <label>Provider address
           <input type="url" placeholder=${provider.address} key=${settings.provider} defaultValue=${kept.providers[settings.provider]?.address ?? ""} onChange=${(event) => saveConfig(movedTo(event.target.value.trim(), kept))} />
-          <span class="hint">https, or http on localhost. Another server needs its own key, and leave (connect under [web]).</span></label>
+          <span class="hint">https, or http on localhost. Another server needs its own key, and has to be allowed in the settings of this server (connect under [web]).</span></label>
         ${settings.provider === "openai" && html`<label>Protocol
           <select value=${settings.protocol} onChange=${(event) => change({protocol: event.target.value})}>
-            ${[["responses", "Responses (OpenAI)"], ["chat", "Chat Completions (compatible servers)"]].map(([id, label]) => html`<option value=${id} selected=${id === settings.protocol}>${label}</option>`)}
+            ${[["responses", t`Responses (OpenAI)`], ["chat", t`Chat Completions (compatible servers)`]].map(([id, label]) => html`<option value=${id} selected=${id === settings.protocol}>${label}</option>`)}
           </select></label>`}
       </div>
     </details>
@@ -131,11 +131,11 @@ function Model({settings, list, change}) {
   const isKnown = models.some(({id}) => id === settings.model);
   if (!models.length) {
     return html`<label>Model<input value=${settings.model} onInput=${(event) => change({model: event.target.value.trim()})} />
-      <span class="hint" role="status">${list === "loading" ? "Asking for the list of models …" : "Its name, or choose it when the list is here."}</span></label>`;
+      <span class="hint" role="status">${list === "loading" ? t`Loading the models …` : t`Type its name, or choose it once the list has loaded.`}</span></label>`;
   }
   return html`<label>Model
     <select value=${settings.model} onChange=${(event) => change({model: event.target.value})}>
-      ${!isKnown && html`<option value=${settings.model} selected>${settings.model || "Choose a model"}</option>`}
+      ${!isKnown && html`<option value=${settings.model} selected>${settings.model || t`Choose a model`}</option>`}
       ${models.map(({id, title}) => html`<option value=${id} selected=${id === settings.model}>${title === id ? id : `${title} (${id})`}</option>`)}
     </select></label>`;
 }

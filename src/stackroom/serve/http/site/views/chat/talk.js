@@ -1,5 +1,5 @@
 // The conversation of this tab (its model, its tools, what the model is told), and those that this browser keeps.
-import {html, useState} from "../../core/html.js";
+import {html, useState, t} from "../../core/html.js";
 import {address, link} from "../../core/address.js";
 import {listCatalogues} from "../../core/catalogue.js";
 import {ago, plural, shortened} from "../../core/format.js";
@@ -104,7 +104,7 @@ function write(change) {
     next.list.pop();
   }
   if (next.list.length < count && !now.isTold) {
-    toast("There is no room for more conversations: the oldest was deleted, as others will be.");
+    toast(t`There is no room for more conversations, so the oldest are deleted.`);
     keep(KEY, next = {...next, isTold: true});
   }
   kept.set(next);
@@ -162,7 +162,7 @@ function unpacked({id, turns}) {
 export function KeepSwitch() {
   const {isKept} = useStore(kept);
   return html`<label class="inline"><input type="checkbox" checked=${isKept} onChange=${({target}) => write(() => ({isKept: target.checked}))} />Keep conversations</label>
-    <p class="hint">In this browser alone, until you log out. Without this, those that were kept are deleted.</p>`;
+    <p class="hint">In this browser only, until you log out. Turning this off deletes those that were kept.</p>`;
 }
 
 export function Conversations({onDone}) {
@@ -175,9 +175,9 @@ export function Conversations({onDone}) {
   const remove = (one) => {
     write((now) => ({list: now.list.filter(({id}) => id !== one.id)}));
     if (chat.store.get().id === one.id) chat.clear();
-    toast(`Deleted: ${one.title}`, {undo: () => put(one)});
+    toast(t`Deleted: ${one.title}`, {undo: () => put(one)});
   };
-  if (!list.length) return html`<p class="quiet">${isKept ? "What you ask is kept here, in this browser." : "Conversations are not kept. The settings of the chat change that."}</p>`;
+  if (!list.length) return html`<p class="quiet">${isKept ? t`Your conversations are kept here, in this browser.` : t`Conversations are not kept. You can change that in the chat settings.`}</p>`;
   return html`<div class="stack">
     <label>Search conversations<input type="search" value=${wanted} onInput=${(event) => setWanted(event.target.value)} /></label>
     <ul class="kept">${found.map((one) => html`<${Row} key=${one.id} one=${one} open=${open} remove=${remove} />`)}</ul>
@@ -193,7 +193,7 @@ function Row({one, open, remove}) {
     setTitle(null);
   };
   if (title !== null) return html`<li><form class="row" onSubmit=${rename}><input class="grow" aria-label="Name of the conversation" value=${title} onInput=${(event) => setTitle(event.target.value)} /><button type="submit" class="small">Save</button></form></li>`;
-  const actions = {Rename: () => setTitle(one.title), "Save as a file": () => download(one), Delete: () => remove(one)};
+  const actions = {[t`Rename`]: () => setTitle(one.title), [t`Save as a file`]: () => download(one), [t`Delete`]: () => remove(one)};
   return html`<li><button type="button" class="link" onClick=${() => open(one)}>${one.title}</button>
     <span class="quiet">${plural(one.turns.length, "question")} · ${ago(one.at)}</span>
     <details><summary>More</summary><div class="row">

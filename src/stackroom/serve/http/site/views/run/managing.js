@@ -1,5 +1,5 @@
 // What can be changed: users, roles, access, everybody's tokens; jobs, downloads, and the changes of catalogues.
-import {html, useState} from "../../core/html.js";
+import {html, useState, t} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {inWords, number, shown} from "../../core/format.js";
 import {bytes, day} from "../../core/units.js";
@@ -8,15 +8,15 @@ import {Empty, Icon, Notice} from "../../parts/basics.js";
 import {CodeBlock} from "../../parts/code.js";
 import {Boxes, partOf, SchemaForm} from "../../parts/form.js";
 import {Dialog} from "../../parts/layers.js";
-import {describe} from "../account.js";
+import {describe, inPermissions, PERMISSIONS} from "../account.js";
 import {attempt, findTool, Listing, Loaded, Pages, queueTool, readResource, Small, State, sure, Table, Tiles, undoTools, useForm, useLoad, useTool, When} from "./shared.js";
 
 const USERS_SHOWN = 50;
 const mutate = (args) => callTool("users.mutate", args);
 const useRoles = () => useTool("users.query", {query_type: "roles", limit: 200});
 const schemaOf = (session, name) => findTool(session, name).inputSchema;
-const rolesOf = (values) => ({title: "Roles", values, optional: true});
-const CALLS = {title: "Calls a minute", description: "As configured where none is given", optional: true};
+const rolesOf = (values) => ({title: t`Roles`, values, optional: true});
+const CALLS = {title: t`Requests per minute`, description: t`Leave empty for the server’s own limits`, optional: true};
 const namesOf = (state, list) => (state.value?.[list] ?? []).map((one) => one.name);
 
 function Opener({name, onOpen}) {
@@ -32,11 +32,11 @@ export function Users({session}) {
     state.reload();
   };
   const columns = {
-    Name: (user) => html`<${Opener} name=${user.name} onOpen=${() => setOpen(user)} />`, Roles: "roles", "Granted besides": "granted",
-    State: (user) => html`<${State} good=${!user.disabled && user.has_password} bad=${user.disabled}>${stateOf(user)}<//>`, Since: (user) => day(user.created_at),
+    [t`Name`]: (user) => html`<${Opener} name=${user.name} onOpen=${() => setOpen(user)} />`, [t`Roles`]: "roles", [t`Extra permissions`]: (user) => inPermissions(user.granted),
+    [t`State`]: (user) => html`<${State} good=${!user.disabled && user.has_password} bad=${user.disabled}>${stateOf(user)}<//>`, [t`Created`]: (user) => day(user.created_at),
   };
   return html`
-    ${secret && html`<${Notice} mood="good"><p>${secret.name} logs in once with this password, and then chooses their own. It is shown this once.</p>
+    ${secret && html`<${Notice} mood="good"><p>${t`${secret.name} can log in once with this password, and then chooses a new one. It is shown only once.`}</p>
       <${CodeBlock} text=${secret.one_time_password} what="the one-time password" /><//>`}
     <section class="card"><${Loaded} state=${state}>${({users, total}) => html`<${Table} label="Users" columns=${columns} rows=${users} />
       <${Pages} offset=${offset} shown=${users.length} total=${total} size=${USERS_SHOWN} onMove=${setOffset} />`}<//></section>
@@ -45,8 +45,8 @@ export function Users({session}) {
 }
 
 function stateOf(user) {
-  if (user.disabled) return "disabled";
-  return user.has_password ? "active" : user.has_one_time_password ? "has a one-time password" : "no password";
+  if (user.disabled) return t`disabled`;
+  return user.has_password ? t`active` : user.has_one_time_password ? t`one-time password` : t`no password`;
 }
 
 function NewUser({schema, roles, onDone}) {
@@ -56,7 +56,7 @@ function NewUser({schema, roles, onDone}) {
     setCount(count + 1);
   };
   return html`<section class="card"><h2>New user</h2><${SchemaForm} key=${count} schema=${partOf(schema, {name: {}, role: rolesOf(roles)})}
-    initial=${{role: ["user"]}} submit="Make an account" onSubmit=${make} /></section>`;
+    initial=${{role: ["user"]}} submit="Create account" onSubmit=${make} /></section>`;
 }
 
 function EditUser({schema, user, roles, onDone, onClose}) {
@@ -74,22 +74,22 @@ function EditUser({schema, user, roles, onDone, onClose}) {
     onClose();
   };
   const Act = ({action, done, children, ...given}) => html`<${Small} ...${given} onClick=${async () => {
-    if (given.danger && !await sure("The account, its tokens and what belongs to it are gone.", `Delete ${user.name}?`, "Delete")) return;
+    if (given.danger && !await sure(t`The account, its tokens and everything that belongs to it will be deleted.`, t`Delete ${user.name}?`, t`Delete`)) return;
     if (await act({action}, done)) onClose();
   }}>${children}<//>`;
   return html`<${Dialog} title=${user.name} onClose=${onClose}>
-    <p class="quiet">May do: ${user.permissions.join(", ") || "nothing"}</p>
-    <${SchemaForm} schema=${partOf(schema, {role: rolesOf(roles), permissions: {title: "Granted besides", optional: true}})}
+    <p class="quiet">Permissions: ${inPermissions(user.permissions) || t`none`}</p>
+    <${SchemaForm} schema=${partOf(schema, {role: rolesOf(roles), permissions: {title: t`Extra permissions`, labels: PERMISSIONS, optional: true}})}
       initial=${{role: user.roles, permissions: user.granted}} submit="Save" onSubmit=${save} /><hr />
-    <div class="row"><${Act} action="reset_password">New one-time password<//><${Act} action="end_sessions" done="Logged out everywhere">End sessions<//>
-      <${Act} action=${user.disabled ? "enable" : "disable"}>${user.disabled ? "Enable" : "Disable"}<//><${Act} action="delete" danger>Delete<//></div><//>`;
+    <div class="row"><${Act} action="reset_password">New one-time password<//><${Act} action="end_sessions" done=${t`Logged out everywhere`}>Log out everywhere<//>
+      <${Act} action=${user.disabled ? "enable" : "disable"}>${user.disabled ? t`Enable` : t`Disable`}<//><${Act} action="delete" danger>Delete<//></div><//>`;
 }
 
 export function Roles({session}) {
   const [open, setOpen] = useState(null), state = useRoles();
   const columns = {
-    Role: (role) => html`<${Opener} name=${role.name} onOpen=${() => setOpen(role)} />`, "May do": (role) => role.permissions.join(", ") || "nothing",
-    "Calls a minute": ({quotas}) => (quotas ? Object.entries(quotas).map(([cost, count]) => `${count} ${cost}`).join(", ") : "as configured"),
+    [t`Role`]: (role) => html`<${Opener} name=${role.name} onOpen=${() => setOpen(role)} />`, [t`Permissions`]: (role) => inPermissions(role.permissions) || t`none`,
+    [t`Requests per minute`]: ({quotas}) => (quotas ? Object.entries(quotas).map(([cost, count]) => `${count} ${cost}`).join(", ") : t`default`),
   };
   return html`<${Listing} label="Roles" state=${state} rowsOf=${({roles}) => roles} columns=${columns} />
     <div><button type="button" onClick=${() => setOpen({permissions: []})}>New role</button></div>
@@ -102,24 +102,24 @@ function EditRole({schema, role, onClose}) {
     onClose();
   };
   const remove = async () => {
-    if (await sure("Users lose what this role gave them.", `Delete the role ${role.name}?`, "Delete") && await attempt(() => mutate({action: "delete_role", name: role.name}))) onClose();
+    if (await sure(t`Users lose the permissions that this role gave them.`, t`Delete the role ${role.name}?`, t`Delete`) && await attempt(() => mutate({action: "delete_role", name: role.name}))) onClose();
   };
-  return html`<${Dialog} title=${role.name ?? "New role"} onClose=${onClose}>
-    <${SchemaForm} schema=${partOf(schema, {...!role.name && {name: {}}, permissions: {title: "May do", optional: true}, quotas: CALLS})} initial=${role} submit="Save" onSubmit=${save}>
+  return html`<${Dialog} title=${role.name ?? t`New role`} onClose=${onClose}>
+    <${SchemaForm} schema=${partOf(schema, {...!role.name && {name: {}}, permissions: {title: t`Permissions`, labels: PERMISSIONS, optional: true}, quotas: CALLS})} initial=${role} submit="Save" onSubmit=${save}>
       ${role.name && !role.builtin && html`<${Small} danger onClick=${remove}>Delete<//>`}<//><//>`;
 }
 
 export function Access({session}) {
   const [open, setOpen] = useState(null), state = useLoad((signal) => ask("GET", "/v1/access", undefined, {signal}));
-  const columns = {Catalogue: (one) => html`<${Opener} name=${one.catalogue} onOpen=${() => setOpen(one)} />`, "Who sees it": whoSees};
-  return html`<p class="quiet">For all others a restricted catalogue does not exist. Those with ServerAdmin see every one.</p>
+  const columns = {[t`Catalogue`]: (one) => html`<${Opener} name=${one.catalogue} onOpen=${() => setOpen(one)} />`, [t`Visible to`]: whoSees};
+  return html`<p class="quiet">Nobody else can tell that a restricted catalogue exists. Administrators see all of them.</p>
     <${Listing} label="Access by catalogue" state=${state} rowsOf=${({catalogues}) => catalogues} columns=${columns} />
     ${open && html`<${findTool(session, "users.query") ? ChosenAccess : EditAccess} access=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
 }
 
 function whoSees({restricted, users, roles}) {
-  if (!restricted) return "everybody";
-  return [...users, ...roles.map((role) => `those with the role ${role}`)].join(", ") || "only those with ServerAdmin";
+  if (!restricted) return t`everybody`;
+  return [...users, ...roles.map((role) => t`everybody with the role ${role}`)].join(", ") || t`administrators only`;
 }
 
 function ChosenAccess(given) {
@@ -137,20 +137,20 @@ function EditAccess({access, known = {users: [], roles: []}, onClose}) {
   });
   const choice = (value, text) => html`<label class="inline"><input type="radio" name="who" checked=${isRestricted === value} onChange=${() => setRestricted(value)} />${text}</label>`;
   const boxes = (name, legend) => html`<${Boxes} legend=${legend} options=${[...new Set([...access[name], ...known[name]])]} chosen=${chosen[name]} onChange=${(names) => setChosen({...chosen, [name]: names})} />`;
-  return html`<${Dialog} title=${`Who sees ${access.catalogue}`} onClose=${onClose}><form class="stack" onSubmit=${send}>
-    <fieldset><legend class="unseen">Who sees it</legend>${choice(false, "Everybody")}${choice(true, "Only these, and those with ServerAdmin")}</fieldset>
-    ${isRestricted && boxes("roles", "Roles")}${isRestricted && boxes("users", "Users")}
+  return html`<${Dialog} title=${t`Who can see ${access.catalogue}`} onClose=${onClose}><form class="stack" onSubmit=${send}>
+    <fieldset><legend class="unseen">Who can see it</legend>${choice(false, t`Everybody`)}${choice(true, t`Only these, and administrators`)}</fieldset>
+    ${isRestricted && boxes("roles", t`Roles`)}${isRestricted && boxes("users", t`Users`)}
     ${problem}<div><button type="submit">Save</button></div></form><//>`;
 }
 
 export function Tokens() {
   const [words, setWords] = useState(""), state = useLoad((signal) => ask("GET", "/v1/tokens?sessions=true&limit=1000", undefined, {signal}));
   const revoke = async (one) => {
-    if (await sure(`${one.name || "The session"} of ${one.user} ends.`, "Revoke it?", "Revoke") && await attempt(() => ask("DELETE", `/v1/tokens/${encodeURIComponent(one.id)}`), "Revoked")) state.reload();
+    if (await sure(t`“${one.name || t`session`}” of ${one.user} loses access immediately.`, t`Revoke it?`, t`Revoke`) && await attempt(() => ask("DELETE", `/v1/tokens/${encodeURIComponent(one.id)}`), t`Revoked`)) state.reload();
   };
   const columns = {
-    User: "user", What: (one) => html`${one.kind} ${one.name}${one.is_this && html` <span class="chip">this one</span>`}`, State: describe, Made: (one) => day(one.created_at),
-    "": (one) => !one.is_this && html`<${Small} danger label=${`Revoke ${one.name || "the session"} of ${one.user}`} onClick=${() => revoke(one)}>Revoke<//>`,
+    [t`User`]: "user", [t`What`]: (one) => html`${one.kind} ${one.name}${one.is_this && html` <span class="chip">current</span>`}`, [t`State`]: describe, [t`Created`]: (one) => day(one.created_at),
+    "": (one) => !one.is_this && html`<${Small} danger label=${t`Revoke ${one.name || t`session`} of ${one.user}`} onClick=${() => revoke(one)}>Revoke<//>`,
   };
   const rowsOf = ({tokens}) => tokens.filter((one) => `${one.user} ${one.name}`.toLowerCase().includes(words.toLowerCase()));
   return html`<label class="find"><span class="unseen">Find by user or name</span><input type="search" placeholder="Find by user or name" value=${words} onInput=${(event) => setWords(event.target.value)} /></label>
@@ -170,14 +170,14 @@ export function Jobs({address, session}) {
   const act = async ({job_id}, args, done) => { if (await attempt(() => callTool("jobs.action", {job_id, ...args}), done)) state.reload(); };
   const run = (job) => {
     change({job: job.job_id});
-    act(job, {action: "trigger"}, "Queued");
+    act(job, {action: "trigger"}, t`Queued`);
   };
   const columns = {
-    Job: (job) => html`<button type="button" class="link" onClick=${() => change({job: job.job_id})}>${inWords(job.job_id)}</button><br /><span class="quiet">${job.description}</span>`,
-    "Last run": ({last_run: last}) => (last ? html`<${RunState} run=${last} /> <${When} isAgo at=${last.ended_at ?? last.started_at ?? last.queued_at} />` : "never"),
-    "Next run": (job) => (job.next_run_at ? html`<${When} at=${job.next_run_at} />` : job.enabled ? "when asked for" : "disabled"),
-    "": (job) => (isLive(job.last_run) ? html`<${Small} label=${`Cancel ${job.job_id}`} onClick=${() => act(job, {action: "cancel"}, "It ends at its next checkpoint")}>Cancel<//>`
-      : html`<${Small} label=${`Run ${job.job_id} now`} onClick=${() => run(job)}>Run now<//>`),
+    [t`Job`]: (job) => html`<button type="button" class="link" onClick=${() => change({job: job.job_id})}>${inWords(job.job_id)}</button><br /><span class="quiet">${job.description}</span>`,
+    [t`Last run`]: ({last_run: last}) => (last ? html`<${RunState} run=${last} /> <${When} isAgo at=${last.ended_at ?? last.started_at ?? last.queued_at} />` : t`never`),
+    [t`Next run`]: (job) => (job.next_run_at ? html`<${When} at=${job.next_run_at} />` : job.enabled ? t`on demand` : t`disabled`),
+    "": (job) => (isLive(job.last_run) ? html`<${Small} label=${t`Cancel ${job.job_id}`} onClick=${() => act(job, {action: "cancel"}, t`It stops at its next checkpoint`)}>Cancel<//>`
+      : html`<${Small} label=${t`Run ${job.job_id} now`} onClick=${() => run(job)}>Run now<//>`),
   };
   const job = state.value?.find((one) => one.job_id === chosen);
   return html`<${Listing} label="Jobs" state=${state} columns=${columns} />${job && html`<${Job} key=${chosen} schema=${schemaOf(session, "jobs.action")} job=${job} act=${act} reload=${state.reload} />`}`;
@@ -192,12 +192,12 @@ function Job({schema, job, act, reload}) {
   const output = useLoad((signal) => readResource(`jobs://${encodeURIComponent(name)}/output`, {}, signal), inputs, isLive(last) ? BUSY_MS : 0);
   const history = useLoad((signal) => callTool("jobs.query", {query_type: "history", job_id: name, limit: 10}, {signal}), inputs);
   const columns = {
-    Run: "run_id", State: (run) => html`<${RunState} run=${run} />`, Started: (run) => run.started_at && html`<${When} at=${run.started_at} />`,
-    Took: (run) => run.ended_at && `${(new Date(run.ended_at) - new Date(run.started_at)) / 1000} s`, By: "requested_by", Error: "error",
+    [t`No.`]: "run_id", [t`State`]: (run) => html`<${RunState} run=${run} />`, [t`Started`]: (run) => run.started_at && html`<${When} at=${run.started_at} />`,
+    [t`Took`]: (run) => run.ended_at && `${(new Date(run.ended_at) - new Date(run.started_at)) / 1000} s`, [t`By`]: "requested_by", [t`Error`]: "error",
   };
   return html`<section class="card stack" aria-label=${inWords(name)}>
     <header class="row"><h2 class="grow">${inWords(name)}</h2>
-      <${Small} onClick=${() => setScheduling(true)}>Schedule: ${job.schedule}<//><${Small} onClick=${() => act(job, {action: job.enabled ? "disable" : "enable"})}>${job.enabled ? "Disable" : "Enable"}<//>
+      <${Small} onClick=${() => setScheduling(true)}>Schedule: ${job.schedule}<//><${Small} onClick=${() => act(job, {action: job.enabled ? "disable" : "enable"})}>${job.enabled ? t`Disable` : t`Enable`}<//>
       <button type="button" class="quiet-button" aria-label="Close the job" onClick=${() => change({job: null})}><${Icon} name="close" /></button></header>
     <p role="status">${last?.progress}</p>
     <${Loaded} state=${output}>${(text) => html`<pre class="output" tabindex="0" aria-label="Output">${text}</pre>`}<//>
@@ -212,7 +212,7 @@ function Schedule({schema, job, onClose}) {
     onClose();
   };
   return html`<${Dialog} title="When it runs" onClose=${onClose}>
-    <${SchemaForm} schema=${partOf(schema, {schedule: {description: "6h, five cron fields in UTC such as 0 3 * * *, or manual"}})} initial=${job} submit="Save" onSubmit=${save} /><//>`;
+    <${SchemaForm} schema=${partOf(schema, {schedule: {description: t`An interval such as 6h, five cron fields in UTC such as 0 3 * * *, or manual`}})} initial=${job} submit="Save" onSubmit=${save} /><//>`;
 }
 
 export function Downloads({address, session}) {
@@ -220,18 +220,18 @@ export function Downloads({address, session}) {
   const counted = useTool(tools.query, {query_type: "stats"}, 5000), state = useTool(tools.query, {query_type: "queue", limit: 50, ...(wanted && {state: wanted})}, 5000);
   const act = async (id, action) => { if (await attempt(() => callTool(tools.action, {action, id}))) state.reload(); };
   const columns = {
-    "No.": "id", What: (row) => [row.artist, row.album].filter(Boolean).join(": ") || row.url || row.folder,
-    State: (row) => html`<${State} good=${row.state === "done"} bad=${row.state === "failed"}>${row.state}<//> ${row.error_message}`,
-    Received: (row) => `${bytes(row.received_bytes)}${row.total_bytes ? ` of ${bytes(row.total_bytes)}` : ""}`, By: "user",
+    [t`No.`]: "id", [t`What`]: (row) => [row.artist, row.album].filter(Boolean).join(": ") || row.url || row.folder,
+    [t`State`]: (row) => html`<${State} good=${row.state === "done"} bad=${row.state === "failed"}>${row.state}<//> ${row.error_message}`,
+    [t`Received`]: (row) => (row.total_bytes ? t`${bytes(row.received_bytes)} of ${bytes(row.total_bytes)}` : bytes(row.received_bytes)), [t`By`]: "user",
     "": (row) => {
       const action = {queued: "cancel", running: "cancel", failed: "retry", cancelled: "retry"}[row.state];
       return tools.action && action && html`<${Small} label=${`${inWords(action)} download ${row.id}`} onClick=${() => act(row.id, action)}>${inWords(action)}<//>`;
     },
   };
-  return html`<${Loaded} state=${counted}>${({stats}) => html`<${Tiles} tiles=${{...Object.fromEntries(Object.entries(stats.by_state).map(([name, count]) => [inWords(name), count])), Received: bytes(stats.received_bytes)}} />`}<//>
+  return html`<${Loaded} state=${counted}>${({stats}) => html`<${Tiles} tiles=${{...Object.fromEntries(Object.entries(stats.by_state).map(([name, count]) => [inWords(name), count])), [t`Received`]: bytes(stats.received_bytes)}} />`}<//>
     <div class="row"><label>State <select onChange=${(event) => change({state: event.target.value}, {replace: true})}>
-      ${["", ...tools.states].map((name) => html`<option key=${name} value=${name} selected=${name === wanted}>${name || "open"}</option>`)}</select></label>
-      ${tools.action && html`<a class="button plain" href=${`/tools/${encodeURIComponent(tools.action)}`}>Request something</a>`}</div>
+      ${["", ...tools.states].map((name) => html`<option key=${name} value=${name} selected=${name === wanted}>${name || t`open`}</option>`)}</select></label>
+      ${tools.action && html`<a class="button plain" href=${`/tools/${encodeURIComponent(tools.action)}`}>New request</a>`}</div>
     <${Listing} label="Downloads" state=${state} rowsOf=${({downloads}) => downloads} columns=${columns} empty="Nothing is waiting." />`;
 }
 
@@ -243,8 +243,8 @@ export function Changes({session}) {
     return read({}, signal);
   });
   const undo = async (entry) => {
-    if (!await sure("All that was changed by the same call is taken back.", `Undo the change of ${entry.id}?`, "Undo")) return;
-    if (await attempt(() => undoCall(session, entry.call_id), "Undone; that is a change too, and can be undone")) state.reload();
+    if (!await sure(t`Everything that the same call changed will be undone.`, t`Undo the change of ${entry.id}?`, t`Undo`)) return;
+    if (await attempt(() => undoCall(session, entry.call_id), t`Undone. This can be undone, too.`)) state.reload();
   };
   return html`<${Loaded} state=${state}>${(first) => {
     const pages = [first, ...older], {cursor, has_more: hasMore} = pages.at(-1), entries = pages.flatMap((page) => page.changes);
@@ -272,7 +272,7 @@ function Entry({entry, undo}) {
   const {catalogue, op, id} = entry, who = html`<p class="quiet">${catalogue}, change ${number(entry.change_no)}, ${entry.principal}, <${When} isAgo at=${entry.at} /></p>`;
   if (op === "import") return html`<h2>Import</h2><p>${Object.entries(entry.kinds).map(([kind, count]) => `${kind}: ${number(count)}`).join(", ")}</p>${who}`;
   return html`<div class="row"><h2 class="grow"><a href=${`/c/${encodeURIComponent(catalogue)}?open=${encodeURIComponent(`${catalogue}/${id}`)}`}>${id}</a> <span class="quiet">${op} ${entry.kind}</span></h2>
-    ${entry.call_id && html`<${Small} label=${`Undo the change of ${id}`} onClick=${() => undo(entry)}>Undo<//>`}</div>
+    ${entry.call_id && html`<${Small} label=${t`Undo the change of ${id}`} onClick=${() => undo(entry)}>Undo<//>`}</div>
     <dl class="facts">${Object.entries(entry.fields).map(([field, value]) => html`<dt key=${field}>${field}</dt><dd>${op === "update"
-      ? html`<del>${shown(value[0], field) || "nothing"}</del> → <ins>${shown(value[1], field) || "nothing"}</ins>` : shown(value, field)}</dd>`)}</dl>${who}`;
+      ? html`<del>${shown(value[0], field) || t`nothing`}</del> → <ins>${shown(value[1], field) || t`nothing`}</ins>` : shown(value, field)}</dd>`)}</dl>${who}`;
 }

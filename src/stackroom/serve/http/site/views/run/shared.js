@@ -1,5 +1,5 @@
 // What the pages under Run share: loading, tables, forms, small buttons, and the tools that they look for.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useState, t} from "../../core/html.js";
 import {ago} from "../../core/format.js";
 import {moment} from "../../core/units.js";
 import {callTool, Refused} from "../../core/server.js";
@@ -79,7 +79,7 @@ export async function attempt(work, done) {
 }
 
 export function sure(question, heading, yes) {
-  return confirm(question, {title: heading, yes, no: "No", danger: true});
+  return confirm(question, {title: heading, yes, no: t`Cancel`, danger: true});
 }
 
 // The tools have dots in their names, or none where the server lists them so; both are answered.
@@ -106,7 +106,7 @@ export async function readResource(uri, parameters = {}, signal) {
   const reply = await fetch(`/v1/resources/read?${new URLSearchParams({uri, ...parameters})}`, {headers: {Accept: "application/json, text/plain"}, signal});
   const text = await reply.text();
   if (reply.ok) return text;
-  throw new Refused(reply.status, JSON.parse(text).error?.message ?? `The server answered ${reply.status}.`);
+  throw new Refused(reply.status, JSON.parse(text).error?.message ?? t`The server answered with an error (${reply.status}).`);
 }
 
 export function Tiles({tiles}) {
@@ -115,8 +115,8 @@ export function Tiles({tiles}) {
 
 export function Pages({offset, shown, total, onMove, size}) {
   if (!offset && shown >= total) return null;
-  return html`<div class="row"><button type="button" class="plain small" disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - size))}>Before</button>
-    <span class="quiet" role="status">${offset + 1} to ${offset + shown} of ${total}</span>
+  return html`<div class="row"><button type="button" class="plain small" disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - size))}>Previous</button>
+    <span class="quiet" role="status">${t`${offset + 1} to ${offset + shown} of ${total}`}</span>
     <button type="button" class="plain small" disabled=${offset + shown >= total} onClick=${() => onMove(offset + size)}>Next</button></div>`;
 }
 

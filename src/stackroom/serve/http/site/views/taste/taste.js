@@ -1,5 +1,5 @@
 // Recommendations for a taste, live: likes, dislikes and a sentence, what was understood, and a slider for each signal.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
@@ -13,7 +13,7 @@ import {Finder} from "../record/open.js";
 import {Moods} from "../record/record.js";
 import {clear, fill, isEmpty, like, parametersOf, remove, taste} from "./store.js";
 
-export const title = "Taste";
+export const title = t`Taste`;
 const WAIT_MS = 180, SHOWN = 12;
 
 export default function Taste({address}) {
@@ -36,7 +36,7 @@ export default function Taste({address}) {
       </div>
       <section class="stack" aria-label="Recommendations">
         ${error && html`<${Problem} error=${error} />`}
-        <p class="quiet" aria-live="polite">${!isAsked ? "" : isWaiting ? "Looking …" : answer && plural(answer.hits.length, "recommendation")}</p>
+        <p class="quiet" aria-live="polite">${!isAsked ? "" : isWaiting ? t`Searching …` : answer && plural(answer.hits.length, "recommendation")}</p>
         ${!isAsked ? html`<${Empty} title="What do you like?"><p>Like a record, or say in a sentence what you are in the mood for.</p><//>`
           : answer ? html`<${Found} answer=${answer} />` : !error && html`<${Spinner} />`}
       </section>
@@ -45,7 +45,7 @@ export default function Taste({address}) {
 
 function Found({answer}) {
   return html`${answer.notes.map((note) => html`<${Notice}>${note}<//>`)}
-    ${answer.hits.length === 0 && html`<${Empty} title="Nothing fits"><p>Ask for less in the sentence, or like something else.</p><//>`}
+    ${answer.hits.length === 0 && html`<${Empty} title="Nothing fits"><p>Shorten the sentence, or like something else.</p><//>`}
     <ol class="hits" aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key} class="card">
       <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Moods} hit=${hit} isBrief /><//>
       <${Parts} hit=${hit} signals=${answer.signals} />
@@ -66,7 +66,7 @@ function Sentence({tray, answer}) {
       onInput=${(event) => taste.set({sentence: event.target.value})}></textarea></label>
     ${answer && (answer.understood.length > 0 || answer.not_understood.length > 0) && html`<ul class="chips" aria-label="Understood">
       ${answer.understood.map(({phrase, text}) => html`<li key=${phrase} class="chip" title=${text}><b>${phrase}</b> ${text.replace(/ \(.*\)$/u, "")}
-        <button type="button" class="quiet-button" aria-label=${`Forget ${phrase}`} onClick=${() => taste.set({sentence: without(phrase)})}><${Icon} name="close" /></button></li>`)}
+        <button type="button" class="quiet-button" aria-label=${t`Forget ${phrase}`} onClick=${() => taste.set({sentence: without(phrase)})}><${Icon} name="close" /></button></li>`)}
       ${answer.not_understood.map((phrase) => html`<li key=${phrase} class="chip unknown">Not understood: ${phrase}</li>`)}
     </ul>`}
   </section>`;
@@ -75,7 +75,7 @@ function Sentence({tray, answer}) {
 function Kept({label, hits}) {
   return hits.length > 0 && html`<div><h2>${label}</h2><ul class="kept">${hits.map((hit) => html`<li key=${hit.key}>
     <a href=${changed({open: hit.key})}><${Face} ...${hit} />${hit.title ?? hit.id}</a>
-    <button type="button" class="quiet-button" aria-label=${`Remove ${hit.title ?? hit.id}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
+    <button type="button" class="quiet-button" aria-label=${t`Remove ${hit.title ?? hit.id}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
 }
 
 function Signals({signals, weights}) {
@@ -83,7 +83,7 @@ function Signals({signals, weights}) {
   return html`<section class="card stack signals" aria-labelledby="signals"><h2 id="signals">What counts</h2>
     ${signals.map(({name, label, weight}) => html`<label key=${name} class="slider"><span>${label}</span><span>${number(weights[name] ?? weight)}</span>
       <input type="range" min="0" max="1" step="0.05" value=${weights[name] ?? weight} onInput=${weigh(name)} /></label>`)}
-    ${Object.keys(weights).length > 0 && html`<button type="button" class="plain small" onClick=${() => taste.set({weights: {}})}>As it was</button>`}
+    ${Object.keys(weights).length > 0 && html`<button type="button" class="plain small" onClick=${() => taste.set({weights: {}})}>Reset</button>`}
   </section>`;
 }
 

@@ -1,5 +1,5 @@
 // Every tool that one may call: a form from its schema, and its answer as things.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {inWords, plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
@@ -10,14 +10,14 @@ import {SchemaForm} from "../../parts/form.js";
 import {confirm} from "../../parts/layers.js";
 import {Result} from "../../parts/result.js";
 
-export const title = "Tools";
+export const title = t`Tools`;
 
 export default function Tools({address, session}) {
   useStyle("views/run/run.css");
   const {name} = address.params;
   if (!name) return html`<${ToolList} tools=${session.tools} />`;
   const tool = session.tool(name);
-  if (!tool) return html`<${Empty} title=${`There is no tool “${name}” for you`}><p><a href="/tools">The tools that there are</a></p><//>`;
+  if (!tool) return html`<${Empty} title=${t`There is no tool “${name}”, or you may not use it`}><p><a href="/tools">All tools</a></p><//>`;
   return html`<${Tool} key=${name} tool=${tool} given=${argumentsOf(address.query)} />`;
 }
 
@@ -28,10 +28,10 @@ function ToolList({tools}) {
   return html`<div class="stack">
     <header class="row"><h1 class="grow">Tools</h1>
       <label class="find"><span class="unseen">Find a tool</span><input type="search" placeholder="Find a tool" value=${words} onInput=${(event) => setWords(event.target.value)} /></label></header>
-    <p class="quiet" role="status">${plural(shown.length, "tool")} that you and your assistant may call.</p>
+    <p class="quiet" role="status">${plural(shown.length, "tool")} that you and your assistant can call.</p>
     <ul class="grid">${shown.map((tool) => html`<li key=${tool.name} class="card tool">
       <h2><a href=${`/tools/${encodeURIComponent(tool.name)}`}>${tool.title || inWords(tool.name)}</a></h2>
-      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">changes something</span>`}</p>
+      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">makes changes</span>`}</p>
       <p>${tool.description}</p></li>`)}</ul>
   </div>`;
 }
@@ -39,7 +39,7 @@ function ToolList({tools}) {
 function Tool({tool, given}) {
   const [outcome, setOutcome] = useState(null), place = useRef();
   const run = async (args) => {
-    if (isWriting(tool) && !args.preview && !await confirm(`${inWords(tool.name)} changes something on the server.`, {title: "Run it?", yes: "Run it", no: "Not yet"})) return;
+    if (isWriting(tool) && !args.preview && !await confirm(t`“${inWords(tool.name)}” makes changes on the server.`, {title: t`Run it?`, yes: t`Run it`, no: t`Cancel`})) return;
     const started = performance.now();
     const answer = await callTool(tool.name, args);
     // Another page may be shown by now.
@@ -54,14 +54,14 @@ function Tool({tool, given}) {
   useEffect(() => { if (Object.keys(given).length && !isWriting(tool)) show(given); }, []);
   return html`<div class="stack">
     <header><p class="quiet"><a href="/tools">Tools</a></p><h1>${tool.title || inWords(tool.name)}</h1>
-      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">changes something</span>`}</p><p>${tool.description}</p></header>
+      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">makes changes</span>`}</p><p>${tool.description}</p></header>
     <div class="halves wide-right">
       <section class="card"><h2 class="unseen">Arguments</h2><${SchemaForm} schema=${tool.inputSchema} initial=${given} onSubmit=${run} /></section>
       <section ref=${place} tabindex="-1" class="card" aria-label="Answer">
-        ${!outcome ? html`<p class="quiet">The answer comes here.</p>` : outcome.error ? html`<${Problem} error=${outcome.error} />` : html`
+        ${!outcome ? html`<p class="quiet">The answer appears here.</p>` : outcome.error ? html`<${Problem} error=${outcome.error} />` : html`
           <p class="quiet" role="status">Answered in ${outcome.ms} ms.</p>
           <${Result} answer=${outcome.answer} />
-          ${next && html`<p><button type="button" class="plain" onClick=${() => show(next)}>Next</button></p>`}
+          ${next && html`<p><button type="button" class="plain" onClick=${() => show(next)}>Next page</button></p>`}
           <${Call} name=${tool.name} arguments=${outcome.args} />`}
       </section>
     </div>

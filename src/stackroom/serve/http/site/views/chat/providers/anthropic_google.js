@@ -1,4 +1,5 @@
 // Anthropic's Messages and Google's streamGenerateContent. Answers come in parts, which go back unchanged, with their signatures.
+import {t} from "../../../core/language.js";
 import {ProviderError, cutOff, explain, getJson, jsonEvents, messages, outputOf, parseArguments, post} from "./wire.js";
 
 const ANTHROPIC = "Anthropic";
@@ -122,7 +123,7 @@ async function readChunks(response, signal, on) {
   for await (const chunk of jsonEvents(response, signal)) {
     if (chunk === null) continue;
     if (chunk.error) throw explain(GOOGLE, {status: chunk.error.code, code: chunk.error.status, said: chunk.error.message});
-    if (chunk.promptFeedback?.blockReason) throw new ProviderError("refused", `Google does not answer this (${chunk.promptFeedback.blockReason}).`);
+    if (chunk.promptFeedback?.blockReason) throw new ProviderError("refused", t`Google does not answer this (${chunk.promptFeedback.blockReason}).`);
     const [candidate] = chunk.candidates ?? [];
     for (const part of candidate?.content?.parts ?? []) takePart(part, parts, on);
     finish = candidate?.finishReason ?? finish;

@@ -1,4 +1,6 @@
 // What all providers share: requests, streams, the conversation, and what went wrong in plain words.
+import {plural} from "../../../core/format.js";
+import {t} from "../../../core/language.js";
 
 export class ProviderError extends Error {
   // kind: no_key, no_model, key, credit, busy, network, blocked, cut, refused, failed
@@ -17,7 +19,7 @@ export async function getJson(provider, url, headers, signal) {
   try {
     return await response.json();
   } catch {
-    throw new ProviderError("failed", `${provider} did not answer with JSON: is ${new URL(url).origin} the right address?`);
+    throw new ProviderError("failed", t`${provider} did not answer with JSON. Is ${new URL(url).origin} the right address?`);
   }
 }
 
@@ -40,12 +42,12 @@ async function request(provider, url, options) {
 
 function notAllowed(url) {
   const {origin} = new URL(url);
-  return new ProviderError("blocked", `This page may not reach ${origin}. Add "${origin}" to connect under [web] in the server’s settings, and restart it.`);
+  return new ProviderError("blocked", t`This page may not reach ${origin}. Add "${origin}" to connect under [web] in the server’s settings, and restart it.`);
 }
 
 function unreachable(provider, url) {
-  const origins = provider === "Ollama" ? ` Start Ollama with OLLAMA_ORIGINS=${location.origin} so that it answers this page.` : "";
-  return new ProviderError("network", `${provider} did not answer at ${new URL(url).origin}, or does not let pages of ${location.origin} in.${origins}`);
+  const origins = provider === "Ollama" ? t` Start Ollama with OLLAMA_ORIGINS=${location.origin} so that it answers this page.` : "";
+  return new ProviderError("network", t`${provider} did not answer at ${new URL(url).origin}, or does not accept requests from ${location.origin}.` + origins);
 }
 
 async function refusal(provider, response) {
@@ -72,20 +74,20 @@ function kindOf(status, code) {
 }
 
 const SENTENCES = {
-  key: (name) => `${name} does not accept the key. Check it in the settings of the chat.`,
-  credit: (name) => `${name} says that the account has no credit left.`,
-  busy: (name, wait) => `${name} has too many requests now. Try again ${wait === null ? "in a moment" : `in ${wait} second${wait === 1 ? "" : "s"}`}.`,
-  failed: (name, _wait, status) => `${name} could not answer${status ? ` (status ${status})` : ""}.`,
+  key: (name) => t`${name} does not accept the key. Check it in the chat settings.`,
+  credit: (name) => t`${name} says that the account has no credit left.`,
+  busy: (name, wait) => wait === null ? t`${name} has too many requests now. Try again in a moment.` : t`${name} has too many requests now. Try again in ${plural(wait, "second")}.`,
+  failed: (name, _wait, status) => t`${name} could not answer${status ? ` (${status})` : ""}.`,
 };
 
 export function explain(provider, {status = null, code = null, said = "", retryAfter = null}) {
   const kind = /api.key not valid/i.test(said) ? "key" : kindOf(status, String(code));
   const sentence = SENTENCES[kind](provider, retryAfter, status);
-  return new ProviderError(kind, said ? `${sentence} It said: ${said}` : sentence);
+  return new ProviderError(kind, said ? t`${sentence} It said: ${said}` : sentence);
 }
 
 export function cutOff(provider) {
-  return new ProviderError("cut", `The connection to ${provider} was cut before the answer was complete.`);
+  return new ProviderError("cut", t`The connection to ${provider} was lost before the answer was complete.`);
 }
 
 // Lines of a streamed body. A chunk may end anywhere, also within a character or between CR and LF.
