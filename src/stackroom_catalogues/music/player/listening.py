@@ -58,6 +58,8 @@ SIMILAR_ARTISTS = 7
 RADIO_SEEDS = 5
 """Tracks that a radio begins with: of a record, or of what the caller likes and plays."""
 RANDOM = Random()
+NAMELESS = "\U0010ffff"
+"""What names of signs alone are sorted as: last."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
@@ -207,7 +209,7 @@ def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> di
 def sorted_as(name: str) -> str:
     """Return a name without case, accents and a leading article; one of signs alone comes last."""
     folded = fold_name(name).removeprefix("the ")
-    return folded or f"\U0010ffff{name}"
+    return folded or f"{NAMELESS}{name}"
 
 
 def _similar_to(library: MusicLibrary, record: Record, limit: int) -> list[Record]:
@@ -276,14 +278,33 @@ class ListenAnswer:
         if self._query.q:
             return self._page(self._found(kind))
         sort = self._query.sort or ("new" if kind == TRACK or self._query.playable else "name")
-        total = (
-            None
-            if self._query.playable
-            else sum(one.count(kind, *self._conditions) for one in self._libraries.values())
-        )
+        if sort in ("new", "name") and not self._query.playable:
+            return self._page_of_keys(self._keyed(kind, sort))
         if sort == "random":
-            return self._page(self._iter_random(kind), total=total)
-        return self._page(self._iter_newest(kind) if sort == "new" else self._sorted(kind, sort), total=total)
+            return self._page(self._iter_random(kind), total=None)
+        return self._page(self._iter_newest(kind) if sort == "new" else self._sorted(kind, sort), total=None)
+
+    def _keyed(self, kind: str, sort: str) -> list[tuple[MusicLibrary, Key]]:
+        """Return records in an order that columns tell, unread: clients page through everything."""
+        libraries = self._libraries.values()
+        if sort == "new":
+            return [(library, key) for library in libraries for key in library.recent_keys(kind, *self._conditions)]
+        named: list[tuple[str, Key, MusicLibrary]] = []
+        for library in libraries:
+            keys = library.keys(kind, *self._conditions)
+            titles = (title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys))
+            named += [(title, key, library) for title, key in zip(titles, keys, strict=True)]
+        return [(library, key) for _, key, library in sorted(named, key=lambda one: one[:2])]
+
+    def _page_of_keys(self, keyed: Sequence[tuple[MusicLibrary, Key]]) -> ListedPage:
+        end = self._query.offset + self._query.limit
+        shown = keyed[self._query.offset : end]
+        placed: dict[tuple[str, Key], Placed] = {}
+        for name, library in self._libraries.items():
+            found = library.reader.fetch([key for one, key in shown if one is library], scope=library.scope())
+            placed |= {(name, key): Placed(library, record) for key, record in found.items()}
+        present = [placed[pair] for library, key in shown if (pair := (library.view.name, key)) in placed]
+        return ListedPage(items=self._shape(present), total=len(keyed), has_more=end < len(keyed))
 
     def _found(self, kind: str) -> list[Placed]:
         params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})

@@ -77,16 +77,17 @@ class Forms:
         return [{"name": letter, "artist": [self.of(artist) for artist in some]} for letter, some in groups]
 
 
-def playlist_form(playlist: Any, owner: str, songs: Sequence[ListedRecord]) -> Form:
-    """Return a playlist without its songs; older clients want both times."""
+def playlist_form(playlist: Any, owner: str, lengths: Mapping[str, float]) -> Form:
+    """Return a playlist without its songs, of which those count whose lengths are given; clients want both times."""
     changed = _moment(playlist.updated_at)
+    songs = [lengths[track] for track in playlist.tracks if track in lengths]
     return {
         "id": playlist.id,
         "name": playlist.name,
         "owner": owner,
         "public": False,
         "songCount": len(songs),
-        "duration": round(sum(song.seconds or 0 for song in songs)),
+        "duration": round(sum(songs)),
         "created": changed,
         "changed": changed,
     }

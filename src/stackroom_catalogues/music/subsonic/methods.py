@@ -277,7 +277,7 @@ class SubsonicCall:
         found = {}
         for name, (group, offset, limit) in parts.items():
             if limit:
-                result = self._ask(group, q=words, sort="name", offset=offset, limit=limit)
+                result = self._ask(group, q=words, offset=offset, limit=limit)
                 found[name] = self._forms.all_of(getattr(result, group))
         return {"searchResult": found}
 
@@ -313,17 +313,19 @@ class SubsonicCall:
     def get_playlists(self) -> Form:
         """List the caller's playlists."""
         playlists = self._store.list_playlists(self._user)[0]
-        return {"playlists": {"playlist": [self._playlist(one)[0] for one in playlists]}}
+        placed = find_placed(open_libraries(self._request), [track for one in playlists for track in one.tracks])
+        lengths = {track: float(one.record.get("seconds") or 0) for track, one in placed.items()}
+        return {"playlists": {"playlist": [playlist_form(one, self._user, lengths) for one in playlists]}}
 
     def get_playlist(self) -> Form:
         """Return a playlist with its songs."""
-        form, songs = self._playlist(self._store.get_playlist(self._user, self._query.id))
-        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
+        return self._playlist(self._store.get_playlist(self._user, self._query.id))
 
-    def _playlist(self, playlist: Any) -> tuple[Form, Sequence[ListedRecord]]:
+    def _playlist(self, playlist: Any) -> Form:
         found = self._ask("playlist", id=playlist.id).tracks
         songs = found.items if found else []
-        return playlist_form(playlist, self._user, songs), songs
+        form = playlist_form(playlist, self._user, {song.id: song.seconds or 0 for song in songs})
+        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
 
     def create_playlist(self) -> Form:
         """Create a playlist, or replace the songs of one."""
@@ -333,8 +335,7 @@ class SubsonicCall:
         else:
             body = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
             kept = player.create_playlist(replace(self._request, body=body))
-        form, songs = self._playlist(kept)
-        return {"playlist": {**form, "entry": [self._forms.of(song) for song in songs]}}
+        return self._playlist(kept)
 
     def update_playlist(self) -> Form:
         """Rename a playlist, remove songs by their places, and add others at its end."""
