@@ -44,7 +44,7 @@ type = "text"
 role = "picture"
 [fields.state]
 type = "enum"
-values = ["FOUND", "NOT_YET_FOUND", "UNKNOWN", "TV"]
+values = ["FOUND", "NOT_YET_FOUND", "UNKNOWN", "TV", "POISONOUS"]
 filter = "any-of"
 facet = true
 [fields.walk_seconds]
@@ -58,6 +58,8 @@ facet = true
 type = "int"
 role = "time"
 filter = "range"
+[adult]
+state = ["POISONOUS"]
 """
 ROWS = [
     ("Rose", "pics/0.png", "FOUND", 7800, "Linnaeus", 1753),
@@ -65,7 +67,9 @@ ROWS = [
     ("Thistle", "pics/2.png", "UNKNOWN", 45, "Linnaeus", 1754),
     ("Nettle", "../secret.png", "TV", 3600, "Miller", 1800),
     ("Fern", "", "FOUND", 60, "Miller", 1801),
+    ("Belladonna", "", "POISONOUS", 60, "Miller", 1802),
 ]
+LISTED = len(ROWS) - 1
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +120,11 @@ def test_pictures_of_ones_own_are_faces_in_every_view_and_others_have_drawn_cove
     one = visit(plants.url)
     page = one.open("/c/plants")
     loaded(page, ".hits", PICTURED)
-    expect(page.locator(".hits svg.face")).to_have_count(len(ROWS) - PICTURED)
+    expect(page.locator(".hits svg.face")).to_have_count(LISTED - PICTURED)
     page.get_by_role("navigation", name="View").get_by_role("link", name="Gallery").click()
     expect(page).to_have_url(re.compile(r"/c/plants\?view=gallery$"))
     loaded(page, ".gallery", PICTURED)
-    expect(page.locator(".gallery svg.face")).to_have_count(len(ROWS) - PICTURED)
+    expect(page.locator(".gallery svg.face")).to_have_count(LISTED - PICTURED)
     one.check_access()
     page.get_by_role("link", name="Rose").click()
     loaded(page, ".record-head", 1)
@@ -176,6 +180,16 @@ def test_fields_and_values_are_in_words_and_what_says_nothing_is_left_out(visit:
     expect(page.get_by_role("list", name="Conditions")).to_contain_text("State: Not yet found")
     expect(page).to_have_url(re.compile("f.state=NOT_YET_FOUND"))
     expect(cards).to_have_count(1)
+
+
+def test_adult_records_that_are_left_out_are_said_and_shown_by_a_press(visit: Start, plants: ServerProcess) -> None:
+    page = visit(plants.url).open("/c/plants")
+    expect(page.locator(".hits > li")).to_have_count(LISTED)
+    expect(page.get_by_text("1 adult record left out")).to_be_visible()
+    page.get_by_role("button", name="Show it").click()
+    expect(page.locator(".hits > li")).to_have_count(len(ROWS))
+    page.get_by_role("button", name="Remove Adult records too").click()
+    expect(page.locator(".hits > li")).to_have_count(LISTED)
 
 
 def test_home_shows_faces_what_is_new_and_where_one_left_off(visit: Start, plants: ServerProcess) -> None:

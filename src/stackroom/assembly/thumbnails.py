@@ -36,9 +36,7 @@ FETCH_S = 600.0
 MOST_FAILURES = 20
 """How many more pictures may fail than come before fetching is given up."""
 LIMITS = FetchLimits(max_bytes=MOST_BYTES, stall_s=5.0, total_s=20.0, connect_s=5.0)
-NOT_INSTALLED = (
-    "pictures are shown as they are, and none is fetched: small copies need `pip install stackroom[pictures]`"
-)
+NOT_INSTALLED = "pictures are shown as they are, and none is fetched: small copies need Pillow (`pip install pillow`)"
 NOT_MADE = "{:,} pictures have no small copy: {}"
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, struct.error, ExpectedError)
 """Failures of a picture that is damaged, too large, gone, or none; foreign files raise any of them."""

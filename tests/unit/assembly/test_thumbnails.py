@@ -165,6 +165,6 @@ def test_without_pillow_files_are_shown_as_they_are(plants: Plants, monkeypatch:
     monkeypatch.setattr(thumbnails, "find_pillow", lambda: None)
     (plants.folder / "rose.jpg").write_bytes(picture())
     (note,) = plants.build("rose.jpg")
-    assert "pip install stackroom[pictures]" in note
+    assert "pip install pillow" in note
     found: Any = plants.find(0)
     assert (found.mime_type, found.path.name) == ("image/jpeg", "rose.jpg")

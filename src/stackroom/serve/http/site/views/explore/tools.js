@@ -69,7 +69,7 @@ function Chip({text, said, onRemove}) {
 function describe(name, value, catalogue) {
   const field = name.slice(2), label = catalogue.fields.find((one) => one.field === field)?.label ?? field;
   if (name === "area") return "An area of the map";
-  if (name === "f.adult") return "Adult records";
+  if (name === "f.adult") return "Adult records too";
   if (name[0] === "x") return `not ${said(catalogue, field, value)}`;
   if (name[0] === "f") return `${label}: ${said(catalogue, field, value)}`;
   const [low, high] = value.split("..");
