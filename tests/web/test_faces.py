@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import httpx
@@ -242,6 +243,23 @@ def test_an_assistant_is_shown_the_same_faces_and_words(visit: Start, plants: Se
     assert widths(pictures) == [400] * PICTURED
     expect(cards.filter(has_text="Oak")).to_contain_text("State Not yet found")
     assert "data:" not in json.dumps(result["structuredContent"])
+
+
+def test_records_that_a_tool_finds_have_their_faces_and_words(visit: Start, plants: ServerProcess) -> None:
+    """The chat shows what its tools find by the same component."""
+    asked = quote(json.dumps({"query": "*", "catalogue": "plants"}))
+    page = visit(plants.url).open(f"/tools/search?a={asked}")
+    loaded(page, ".result", PICTURED)
+    expect(page.locator(".result .hit").filter(has_text="Oak")).to_contain_text("State Not yet found")
+
+
+def test_what_is_liked_has_a_face(visit: Start) -> None:
+    one = visit()
+    liked = one.call("search", query="*", catalogue="anime", limit=1)["results"][0]["id"].partition("/")[2]
+    page = one.open(f"/taste/anime?like={quote(liked)}")
+    expect(page.locator(".kept .face")).to_have_count(1)
+    expect(page.locator(".hits .face").first).to_be_visible()
+    one.check_access()
 
 
 def test_the_account_says_in_words_what_one_may_do(visit: Start, shared_server: ServerProcess) -> None:

@@ -100,6 +100,7 @@ def test_a_point_is_named_when_it_is_pointed_at_and_opened_by_a_click(visit: Sta
         if page.locator(".map-tip").count():
             break
     title = tip.inner_text()
+    expect(page.locator(".map-tip .face")).to_be_visible()
     page.mouse.down()
     page.mouse.up()
     expect(page.locator(".drawer").get_by_role("heading", name=title).first).to_be_visible()

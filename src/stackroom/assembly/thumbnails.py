@@ -73,10 +73,9 @@ class ThumbnailMaker:
 
     def is_due(self, picture: str) -> bool:
         """Tell whether a picture that there is has no thumbnail, or one that is older than its file."""
-        made = thumbnail_path(self._folder, picture)
+        made, file = thumbnail_path(self._folder, picture), find_file(self._roots, picture)
         if _is_remote(picture):
             return not made.exists()
-        file = find_file(self._roots, picture)
         return file is not None and not (made.exists() and made.stat().st_mtime >= file.modified_at)
 
     def make(self, pictures: Sequence[str], *, is_offline: bool) -> list[str]:
@@ -137,8 +136,7 @@ def shrink(source: Path, target: Path) -> None:
         image.draft("RGB", (WIDEST, HIGHEST))
         small = operations.exif_transpose(image).convert("RGBA" if image.has_transparency_data else "RGB")
         small.thumbnail((WIDEST, HIGHEST))
-    part = target.with_name(f"{target.name}.part")
-    small.save(part, "WEBP", quality=78)
+    small.save(part := target.with_suffix(".part"), "WEBP", quality=78)
     part.replace(target)
 
 

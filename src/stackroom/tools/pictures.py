@@ -17,7 +17,6 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 
 THUMBNAILS = "thumbnails"
-"""The folder of a catalogue that has them."""
 WEB = ("http://", "https://")
 
 
