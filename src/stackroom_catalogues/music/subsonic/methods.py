@@ -163,7 +163,7 @@ class SubsonicCall:
         if self._query.username not in ("", self._user):
             raise ForbiddenError("only your own user is told here; an administrator lists users in the page")
         folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
-        roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole"), False)}
+        roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False)}
         return {"user": {"username": self._user, **roles, "folder": folders}}
 
     def get_music_folders(self) -> Form:
@@ -360,8 +360,7 @@ class SubsonicCall:
         title, artist = _required("title", self._query.title), self._query.artist
         song = self._find_named("tracks", title, artist)
         lines = find_lyrics(self._request, song.id) if song and song.playable else []
-        text = {"value": "\n".join(line.text for line in lines)} if lines else {}
-        return {"lyrics": {"artist": artist, "title": title, **text}}
+        return {"lyrics": {"artist": artist, "title": title, "value": "\n".join(line.text for line in lines)}}
 
     def get_lyrics_by_song_id(self) -> Form:
         """Return the lyrics of a song, line by line."""

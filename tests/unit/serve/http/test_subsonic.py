@@ -349,9 +349,15 @@ def test_a_song_is_streamed_by_ranges_and_its_cover_is_sent(music: Any, key: str
     assert music.client.get("/rest/download", params={"apiKey": key, "id": "buzz"}).content == SOUND
 
 
+def test_a_song_without_lyrics_has_an_empty_text(music: Any, key: str) -> None:
+    assert call(music, "getLyrics", apiKey=key, artist="Ann", title="Song 3")["lyrics"]["value"] == ""
+    assert call(music, "getLyricsBySongId", apiKey=key, id="one/3")["lyricsList"]["structuredLyrics"] == []
+
+
 def test_a_catalogue_is_a_music_folder(music: Any, key: str) -> None:
     assert call(music, "getMusicFolders", apiKey=key)["musicFolders"]["musicFolder"] == [{"id": 1, "name": "music"}]
-    assert call(music, "getUser", apiKey=key, username="ada")["user"]["folder"] == [1]
+    user = call(music, "getUser", apiKey=key, username="ada")["user"]
+    assert (user["folder"], user["streamRole"], user["videoConversionRole"]) == ([1], True, False)
     assert len(call(music, "getIndexes", apiKey=key, musicFolderId=1)["indexes"]["index"]) == 2
     assert code(music, "getIndexes", apiKey=key, musicFolderId=2)[0] == 0
 
