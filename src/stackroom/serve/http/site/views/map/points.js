@@ -146,13 +146,13 @@ export function createFinder(places) {
   for (let one = 1; one < ends.length; one++) ends[one] += ends[one - 1];
   const next = ends.slice();
   for (let row = 0; row < count; row++) rows[next[square[row]]++] = row;
-  // Rows within a rectangle of the map, in units from −1 to 1.
-  const within = (left, top, right, bottom) => {
+  // Rows within a rectangle of the map, in units from −1 to 1; it ends when there are more than wanted.
+  const within = (left, top, right, bottom, most = Infinity, isWanted = () => true) => {
     const found = [];
     for (let down = step(top * 32767); down <= step(bottom * 32767); down++) {
       for (let at = ends[down * SIDE + step(left * 32767)]; at < ends[down * SIDE + step(right * 32767) + 1]; at++) {
         const x = places[2 * rows[at]] / 32767, y = places[2 * rows[at] + 1] / 32767;
-        if (x >= left && x <= right && y >= top && y <= bottom) found.push(rows[at]);
+        if (x >= left && x <= right && y >= top && y <= bottom && isWanted(rows[at]) && found.push(rows[at]) > most) return found;
       }
     }
     return found;

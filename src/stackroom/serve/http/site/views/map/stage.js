@@ -91,7 +91,7 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
 
   // Where few points are in sight each has its title, as far as there is room.
   function drawTitles(taken, ink) {
-    const seen = inSight();
+    const seen = inSight(FEW_IN_SIGHT);
     if (seen.length > FEW_IN_SIGHT) return;
     Object.assign(text, {font: "12px system-ui, sans-serif", textAlign: "left", fillStyle: ink, lineWidth: 3});
     for (const row of seen) {
@@ -169,10 +169,7 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
     }, 150);
   }
 
-  function inSight() {
-    const seen = finder.within(...toMap(0, 0), ...toMap(width, height));
-    return litSet ? seen.filter((row) => litSet.has(row)) : seen;
-  }
+  const inSight = (most) => finder.within(...toMap(0, 0), ...toMap(width, height), most, litSet ? (row) => litSet.has(row) : undefined);
 
   // An area as an address has it: two corners of a box, or as many of a lasso as tell its form.
   function areaOf(path) {
