@@ -186,8 +186,9 @@ class Seal:
             os.unlink(self.manifest)
 
     def save(self, measured: FileSum, *, is_checked: bool = False) -> None:
-        """Keep the checksum of a file that nothing has written to since it was measured."""
-        save_sums(self.manifest, {self.path.name: measured}, is_checked=is_checked)
+        """Keep the checksum of a file that nothing has written to since it was measured; not on a full disk."""
+        with suppress(OSError):
+            save_sums(self.manifest, {self.path.name: measured}, is_checked=is_checked)
 
     def state(self, *, pace: Pace = keep_going) -> SealState:
         """Compare the file with its checksum."""

@@ -22,7 +22,7 @@ from stackroom.errors import StorageError
 from stackroom.ingest.values import READ_AS
 from stackroom.model.record import RecordId
 from stackroom.shelf.port import Problem
-from stackroom.shelf.sqlite_files import check_sqlite_file, is_settled, stamp_of
+from stackroom.shelf.sqlite_files import FrozenFile, check_sqlite_file, is_full, is_settled, stamp_of
 from stackroom.sources.port import CellChange, Note, Reading
 
 SCHEMA = """
@@ -225,7 +225,10 @@ class Ledger:
             if not any(column == "written" for _, column, *_ in self._db.execute("PRAGMA table_info(origins)")):
                 self._db.execute("ALTER TABLE origins ADD COLUMN written TEXT NOT NULL DEFAULT ''")
         except apsw.Error as error:
-            raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
+            if path is None or not path.is_file() or not is_full(path):
+                raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
+            self._frozen = FrozenFile(path)  # on a full disk it is read as it is
+            self._db = self._frozen.connect()
 
     def close(self) -> None:
         """Close the file; what was written to is sealed."""

@@ -19,11 +19,17 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 BUSY_TIMEOUT_MS = 5_000
 STEPS_BETWEEN_CHECKPOINTS = 10_000
 MOST_FAULTS = 3
+SIDE_FILES_BYTES = 1_000_000
 
 
 def is_read_only(path: Path) -> bool:
     """Tell whether a file, or the folder that it is or would be in, cannot be written to."""
     return not (os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists()))
+
+
+def is_full(path: Path) -> bool:
+    """Tell whether the disk of a file has too little room for the files that SQLite writes beside it."""
+    return shutil.disk_usage(path.parent).free < SIDE_FILES_BYTES
 
 
 def scratch_folder(owner: object) -> Path:
@@ -88,7 +94,7 @@ def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> lis
 
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
-    if is_read_only(path):
+    if is_read_only(path) or is_full(path):
         frozen = FrozenFile(path)
         with closing(frozen.connect()) as db:
             yield db

@@ -18,7 +18,7 @@ from stackroom import LAYOUTS
 from stackroom.checksums import Seal
 from stackroom.errors import StorageError
 from stackroom.shelf.port import Checkpoint
-from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_read_only, stamp_of
+from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_full, is_read_only, stamp_of
 
 SUM = "row_sum"
 """The name of the function in SQL."""
@@ -61,7 +61,13 @@ BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
 IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
+
+
+def _advice(error: Exception) -> str:
+    """Return what to do about a file that is damaged; nothing where it is only not readable now."""
+    return f"; {IF_DAMAGED}" if isinstance(error, DAMAGE) else ""
 
 
 def row_sum(*values: Any) -> int:
@@ -172,6 +178,7 @@ class StoreFile:
         """Write in one transaction: the seal is broken before it, and every row of it has its checksum."""
         if self.is_read_only:
             raise StorageError(f"{self._label}: {READ_ONLY}; nothing was changed")
+        self._frozen = None  # of a disk that was full when the file was opened
         self.seal.break_up()
         self.has_written = True
         with self._failing(), self._db() as db, summed_meta(db):
@@ -182,12 +189,12 @@ class StoreFile:
         """Raise SQLite's errors as StorageError; a transaction within is rolled back."""
         try:
             yield
-        except apsw.FullError as error:
+        except (apsw.FullError, apsw.ReadOnlyError) as error:
             raise StorageError(f"{self._label}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
             raise StorageError(f"{self._label}: another process is writing; nothing was changed") from error
         except (apsw.Error, UnicodeDecodeError) as error:  # the latter: a text that is damaged is not UTF-8
-            raise StorageError(f"{self._label}: cannot be read: {error}; {IF_DAMAGED}") from error
+            raise StorageError(f"{self._label}: cannot be read: {error}{_advice(error)}") from error
 
     def _db(self) -> apsw.Connection:
         """Return this thread's connection."""
@@ -200,11 +207,11 @@ class StoreFile:
 
     def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
         try:
-            db = self._current_frozen().connect() if self.is_read_only else self._connect_writable(busy_timeout_ms)
+            db = self._current_frozen().connect() if self.is_read_only else self._connect_usual(busy_timeout_ms)
             db.create_scalar_function(SUM, row_sum, deterministic=True)
             version = db.pragma("user_version")
         except (apsw.Error, OSError) as error:
-            raise StorageError(f"{self._label}: cannot be opened: {error}; {IF_DAMAGED}") from error
+            raise StorageError(f"{self._label}: cannot be opened: {error}{_advice(error)}") from error
         if version > SCHEMA_VERSION:
             raise StorageError(f"{self._label}: written by a newer Stackroom (layout {version}); update this one")
         if 0 < version < SCHEMA_VERSION:  # 0: it has no tables yet
@@ -212,6 +219,15 @@ class StoreFile:
         with self._guard:
             self._open.add(db)
         return db
+
+    def _connect_usual(self, busy_timeout_ms: int) -> apsw.Connection:
+        """Connect to read and write; to read alone where the disk is full."""
+        try:
+            return self._connect_writable(busy_timeout_ms)
+        except (apsw.IOError, apsw.FullError, apsw.CantOpenError):
+            if not is_full(self.path):
+                raise
+            return self._current_frozen().connect()
 
     def _connect_writable(self, busy_timeout_ms: int) -> apsw.Connection:
         db = apsw.Connection(str(self.path))
