@@ -1,6 +1,7 @@
 """`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import RecordId
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
 from stackroom.tools.spec import GenericParams, ToolSpec, one_of
@@ -55,7 +56,7 @@ class Analytics:
     def query(self, principal: Principal, params: AnalyticsParams) -> QueryResult:
         """Return a page of a report."""
         self._require_user(params.user)
-        rows, total = self._rows(principal, params, _span(principal, params))
+        rows, total = self._rows(principal, params, _span(self._visibility(principal), params))
         return QueryResult(
             query_type=params.query_type,
             rows=rows,
@@ -76,6 +77,15 @@ class Analytics:
                 return self._with_titles(principal, played), total
             case Report.TOP_QUERIES | Report.NO_RESULTS:
                 return self._reports.searched(span, without_results=params.query_type is Report.NO_RESULTS)
+
+    def _visibility(self, principal: Principal) -> Visibility:
+        """Return what the caller sees, without catalogues of which they see a part: counts are of whole ones."""
+        seen, scope = principal.visibility, Scope(visibility=principal.visibility)
+        if seen.audiences is None:
+            return seen
+        readers = {one.name: one.shelf.reader() for one in visible_catalogues(self._catalogues(), principal)}
+        partly = {name for name, reader in readers.items() if reader.count(scope) < reader.count(WHOLE)}
+        return replace(seen, hidden=frozenset(seen.hidden | partly))
 
     def _require_user(self, name: str | None) -> None:
         """Refuse a user who does not exist and never did anything."""
@@ -120,7 +130,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
     ]
 
 
-def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:
+def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
     now = utc_now()
     since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
     until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
@@ -129,7 +139,7 @@ def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:
         user=None if params.user is None else storable(fold_name(params.user)),
         since=since,
         until=until,
-        visibility=principal.visibility,
+        visibility=visibility,
         offset=params.offset,
         limit=params.limit,
     )

@@ -199,6 +199,7 @@ class UsersMutateParams(GenericParams):
     )
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
     session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")
+    revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
 
 
 QUERIES = OperationChoice(

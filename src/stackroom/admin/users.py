@@ -73,6 +73,8 @@ class UserChanged(GenericResult):
     """The role that was made or changed."""
     one_time_password: str | None
     """Logs the user in once; it is shown only here."""
+    valid_tokens: int | None = Field(default=None, exclude_if=is_none)
+    """After a reset: how many tokens of theirs are still valid."""
 
 
 class NamedUser(GenericParams):
@@ -93,7 +95,15 @@ class CreateUser(NamedUser):
     password: Password | None = Field(default=None, description="else one that works once is made")
 
 
-class SetPassword(NamedUser):
+class ResetPassword(NamedUser):
+    """A user who gets a password that works once."""
+
+    revoke_tokens: Annotated[bool, CommandOption("--revoke-tokens")] = Field(
+        default=False, description="with a password that works once: their tokens end as well"
+    )
+
+
+class SetPassword(ResetPassword):
     """A new password of a user."""
 
     password: Password | None = Field(default=None, description="else one that works once is made")
@@ -148,9 +158,12 @@ def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
     return _changed("set_password", call.control.accounts.get_user(params.name))
 
 
-def _reset_password(call: OperationCall, params: NamedUser) -> UserChanged:
-    secret = call.control.accounts.reset_password(call.principal, params.name)
-    return _changed("reset_password", call.control.accounts.get_user(params.name), secret=secret)
+def _reset_password(call: OperationCall, params: ResetPassword) -> UserChanged:
+    control = call.control
+    secret = control.accounts.reset_password(call.principal, params.name, revoke_tokens=params.revoke_tokens)
+    user = control.accounts.get_user(params.name)
+    valid = sum(one.user == user.name and one.kind == "token" for one in control.credentials.list_all())
+    return _changed("reset_password", user, secret=secret).model_copy(update={"valid_tokens": valid or None})
 
 
 def _set_role(call: OperationCall, params: SetRole) -> UserChanged:
@@ -242,6 +255,8 @@ def changed_text(result: UserChanged) -> str:
     secret = result.one_time_password
     row = [_user_line(result.user)] if result.user else [_role_line(result.role)] if result.role else []
     told = [f"the one-time password, which is not shown again: {secret}"] if secret else []
+    if result.valid_tokens:
+        row.append(f"{result.valid_tokens} tokens of theirs stay valid; to end them too, reset with revoke_tokens")
     return "\n".join([f"{result.action} {result.name}: done", *row, *told])
 
 
@@ -319,14 +334,14 @@ SET_PASSWORD = declare_change(
     command="user passwd",
     example="ada --one-time",
     details="With --one-time, print a password that replaces it and works once. Their sessions end; their tokens "
-    "stay valid.",
+    "stay valid, unless --revoke-tokens is given too.",
     secret="one_time_password",
     check=_require_user,
 )
 RESET_PASSWORD = declare_change(
     "reset_password",
     summary="Replace the password of a user with one that works once.",
-    params=NamedUser,
+    params=ResetPassword,
     run=_reset_password,
     secret="one_time_password",
 )

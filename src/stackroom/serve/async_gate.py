@@ -5,6 +5,7 @@ Cached and refused calls need no thread. Work has a bounded queue, and callers t
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -170,6 +171,12 @@ WAITING_THREADS = 16
 this queue, refuses one too many."""
 
 
+LONGEST_WAIT_S = 5.0
+"""A call that would wait longer for its turn is refused at once."""
+LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20
+"""How long one call counts at most, and over how many calls the usual time is."""
+
+
 class _Pool:
     """Threads, and a limit on how many of them one caller may occupy."""
 
@@ -181,7 +188,10 @@ class _Pool:
 class Workers:
     """Runs a few calls at once, queues some more, and refuses the rest."""
 
-    def __init__(self, *, threads: int = 4, queue: int = 1000) -> None:
+    def __init__(self, *, threads: int = 4, queue: int = 1000, usual_s: float = 0.0) -> None:
+        """`usual_s` is how long a call takes at first; then it is measured."""
+        self._threads = threads
+        self._usual_s = usual_s
         self._working = _Pool(threads, "worker")
         self._waiting = _Pool(WAITING_THREADS, "waiting")
         self._most = threads + queue
@@ -189,23 +199,43 @@ class Workers:
         """The number of calls that run or wait."""
 
     async def run(self, work: Callable[[], ResultT], *, of: str, waits: bool = False) -> ResultT:
-        """Run a caller's work in a thread, in turn with that of others; refuse it where the queue is full.
+        """Run a caller's work in a thread, in turn with that of others; refuse it where it would wait too long.
 
         Work that waits for another process has threads of its own. Where the caller cancels, work that has begun goes
         on in its thread, and counts until it ends.
         """
-        if self.in_flight >= self._most:
-            raise OverloadedError("the server is overloaded; try again in a second")
+        self._require_turn()
         self.in_flight += 1
         try:
             pool = self._waiting if waits else self._working
             async with pool.per_caller.entered(of):
-                running = asyncio.get_running_loop().run_in_executor(pool.threads, work)
+                running = asyncio.get_running_loop().run_in_executor(pool.threads, work if waits else self._timed(work))
                 with anyio.CancelScope(shield=True):
                     await running
                 return running.result()
         finally:
             self.in_flight -= 1
+
+    def _require_turn(self) -> None:
+        """Refuse a call that would wait longer than clients do, by what calls have taken lately."""
+        wait_s = (self.in_flight - self._threads) * self._usual_s / self._threads
+        if self.in_flight >= self._most or wait_s > LONGEST_WAIT_S:
+            error = OverloadedError(f"the server is overloaded; try again in {LONGEST_WAIT_S:.0f} seconds")
+            error.retry_after_s = LONGEST_WAIT_S
+            raise error
+
+    def _timed(self, work: Callable[[], ResultT]) -> Callable[[], ResultT]:
+        """Return work that notes how long it took, a long one as at most `LONGEST_NOTED_S`."""
+
+        def run() -> ResultT:
+            began_at = time.perf_counter()
+            try:
+                return work()
+            finally:
+                took_s = min(time.perf_counter() - began_at, LONGEST_NOTED_S)
+                self._usual_s += (took_s - self._usual_s) / NOTED_CALLS
+
+        return run
 
     async def run_aside(self, work: Callable[[], ResultT]) -> ResultT:
         """Run something small in another thread, such as auditing a refusal."""

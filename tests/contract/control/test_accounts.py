@@ -154,6 +154,28 @@ def test_a_reset_takes_the_old_password_and_every_session_away(people: Any) -> N
     assert people.accounts.check_login("ada", secret) is not None
 
 
+def test_a_reset_takes_tokens_away_where_that_is_asked_for(people: Any) -> None:
+    people.add("ada", password=GOOD)
+    session, token = people.session("ada"), people.token("ada")
+    people.accounts.reset_password(LOCAL_USER, "ada", revoke_tokens=True)
+    assert people.credentials.find(session) is None
+    assert people.credentials.find(token) is None
+
+
+def test_the_one_time_password_is_refused_as_the_lasting_one_also_once_it_was_used(people: Any) -> None:
+    ada = people.add("ada")
+    secret = people.accounts.reset_password(LOCAL_USER, "ada")
+    with pytest.raises(InputError, match="is the one-time password"):
+        people.accounts.set_password(ada, "ada", secret)
+    assert people.accounts.check_login("ada", secret) is not None
+    assert not people.user("ada").has_one_time_password
+    with pytest.raises(InputError, match="is the one-time password"):
+        people.accounts.choose_password("ada", secret)
+    assert people.accounts.check_login("ada", secret) is None
+    people.accounts.choose_password("ada", GOOD)
+    assert people.accounts.check_login("ada", GOOD) is not None
+
+
 def test_a_password_of_ones_own_ends_sessions_and_one_time_secrets_but_no_tokens(people: Any) -> None:
     ada = people.add("ada", Action.ACCESS_CATALOG)
     secret = people.accounts.reset_password(LOCAL_USER, "ada")

@@ -109,6 +109,8 @@ def test_a_database_of_version_7_opens_with_everything_in_it(tmp_path: Path) -> 
         assert control.credentials.find(FORMER_TOKEN) is not None
         with control.database.read() as connection:
             assert {name: content_of(connection, name) for name in FORMER_ROWS} == FORMER_ROWS
+    with closing(sqlite3.connect(tmp_path / f"control.sqlite.layout-{FORMER_VERSION}")) as kept:
+        assert kept.execute("SELECT max(version) FROM schema_version").fetchall() == [(FORMER_VERSION,)]
 
 
 def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:

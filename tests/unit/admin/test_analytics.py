@@ -146,6 +146,18 @@ def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(ser
     assert len(rows) == 1
 
 
+def test_queries_of_a_catalogue_of_which_a_part_is_hidden_are_not_told(
+    served: Any, songs: Any, new_song: Callable[..., Any]
+) -> None:
+    analyst = replace(ANALYST, visibility=Visibility(frozenset()))
+    served.ask("search", query="winter", catalogue="songs")
+    assert len(served.ask("analytics.query", query_type="top_queries", principal=analyst)["rows"]) == 1
+    songs.put(replace(new_song("Hidden Lake"), audiences=("staff",)))
+    served.ask("search", query="hidden", catalogue="songs")
+    assert served.ask("analytics.query", query_type="top_queries", principal=analyst)["rows"] == []
+    assert len(served.ask("analytics.query", query_type="top_queries")["rows"]) == 2
+
+
 def test_a_user_who_does_not_exist_is_not_found(served: Any, log: EventLog) -> None:
     played(log, "t", "ann")
     code, text = served.refusal("analytics.query", query_type="listening", user="nobody")

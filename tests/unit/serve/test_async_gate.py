@@ -89,6 +89,27 @@ def test_an_answer_that_was_given_before_needs_no_thread() -> None:
     anyio.run(talk)
 
 
+def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_come_back() -> None:
+    workers = Workers(threads=1, queue=1000, usual_s=2.0)
+
+    async def talk() -> None:
+        async with anyio.create_task_group() as tasks:
+            with busy(workers, 1) as occupy:
+                await occupy(tasks)
+                for number in range(3):
+                    tasks.start_soon(lambda number=number: workers.run(lambda: None, of=f"caller {number}"))
+                await anyio.wait_all_tasks_blocked()
+                with pytest.raises(OverloadedError) as refused:
+                    await workers.run(lambda: None, of="one too many")
+                assert refused.value.retry_after_s == 5.0
+                assert workers.in_flight == 4
+        for _ in range(100):
+            await workers.run(lambda: None, of="quick")
+        assert workers._usual_s < 0.1, "quick calls let others in again"
+
+    anyio.run(talk)
+
+
 @pytest.mark.parametrize("operation", ["tools/call", "resources/read"])
 def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
     notes, workers = Notes(), Workers(threads=1, queue=0)

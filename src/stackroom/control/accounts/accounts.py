@@ -13,7 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, func, select, union, update
 
-from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret, require_changeable
+from stackroom.control.accounts.credentials import (
+    end_credential,
+    end_credentials,
+    end_sessions,
+    hash_secret,
+    require_changeable,
+)
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
 from stackroom.control.accounts.rules import (
     EVERYTHING,
@@ -28,6 +34,7 @@ from stackroom.control.accounts.rules import (
 )
 from stackroom.control.accounts.users import (
     NO_ROLE,
+    USED,
     Role,
     User,
     find_user,
@@ -197,6 +204,7 @@ class Accounts:
         stored = _hashed(password, name)
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
+            _require_another(connection, user, password)
             self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
 
     def choose_password(self, name: str, password: str) -> None:
@@ -206,15 +214,18 @@ class Accounts:
             user = get_user(connection, name)
             if user.has_password:
                 raise ConflictError(f"user '{user.name}' has a password already: log in with it")
+            _require_another(connection, user, password)
             self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
 
-    def reset_password(self, actor: Principal, name: str) -> str:
-        """Replace a user's password with a one-time secret, which is returned, and end their sessions."""
+    def reset_password(self, actor: Principal, name: str, *, revoke_tokens: bool = False) -> str:
+        """Replace a user's password with a one-time secret, which is returned; end their sessions, or tokens too."""
         require_manager(actor)
         secret = _new_one_time_secret()
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
             self._put_secrets(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
+            if revoke_tokens:
+                end_credentials(connection, user.id, at=self._now())
         return secret
 
     def check_login(self, name: str, password: str, *, takes_one_time: bool = True) -> User | None:
@@ -308,7 +319,7 @@ class Accounts:
         """Consume a one-time secret; True for exactly one of several concurrent callers."""
         is_there = (users.c.id == user_id) & (users.c.one_time_hash == one_time_hash) & users.c.disabled.is_(False)
         with self._database.begin() as connection:
-            taken = connection.execute(update(users).where(is_there).values(one_time_hash=None))
+            taken = connection.execute(update(users).where(is_there).values(one_time_hash=f"{USED}{one_time_hash}"))
             return taken.rowcount == 1
 
 
@@ -399,6 +410,13 @@ def _count_users(connection: Connection) -> int:
 def _hashed(password: str, user_name: str) -> str:
     require_good_password(password, user_name=user_name)
     return hash_password(password)
+
+
+def _require_another(connection: Connection, user: User, password: str) -> None:
+    """Refuse the one-time secret of a user as their password: whoever made it knows it."""
+    known = connection.execute(select(users.c.one_time_hash).where(users.c.id == user.id)).scalar_one() or ""
+    if hmac.compare_digest(known.removeprefix(USED), hash_secret(password)):
+        raise InputError("'password' is the one-time password, which others have seen; choose another")
 
 
 def _new_one_time_secret() -> str:

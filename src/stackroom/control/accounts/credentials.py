@@ -243,6 +243,11 @@ def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
     connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
 
 
+def end_credentials(connection: Connection, user_id: int, *, at: datetime) -> None:
+    """End every session and token of a user, within the caller's transaction."""
+    connection.execute(_ending(at).where(credentials.c.user_id == user_id))
+
+
 def end_credential(connection: Connection, user_id: int, credential_id: str, *, at: datetime) -> bool:
     """End one session or token of a user, within the caller's transaction; tell whether it was valid."""
     if not credential_id.isalnum():

@@ -77,6 +77,10 @@ MOST_SUGGESTED_FROM = 1000
 """How many names are searched for one near a misspelt one."""
 
 
+USED = "used:"
+"""Stands before the hash of a one-time secret that was used, which cannot become the password."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """A user."""
@@ -149,7 +153,7 @@ def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_
         actions=granted.union(*(of_roles[name] for name in names)),
         disabled=row.disabled,
         has_password=row.password_hash is not None,
-        has_one_time_password=row.one_time_hash is not None,
+        has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
         created_at=row.created_at,
     )
 

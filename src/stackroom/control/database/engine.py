@@ -244,6 +244,17 @@ class ControlDatabase:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
         with self._reading() as connection:
             version = self._schema_version(connection)
+        if version == FORMER_VERSION and (file := find_file(self)) is not None:
+            kept = file.with_name(f"{file.name}.layout-{version}")
+            copy_database(file, kept, lambda: None)
+            logger.warning(
+                '%s is brought from layout %d to %d, which an older Stackroom refuses ("is newer than this"); to go '
+                "back, put this copy in its place: %s",
+                file.name,
+                version,
+                SCHEMA_VERSION,
+                kept,
+            )
         if version in (0, FORMER_VERSION):
             version = self._create_schema()
         if version != SCHEMA_VERSION:

@@ -198,10 +198,12 @@ class TextIndex:
             self.searcher.search(self._term(field, "", 1.0), limit=1)
 
     def _remove_leftovers(self) -> None:
-        """Remove the lists of deleted documents of a writer that was killed before its commit.
+        """Remove the temporary files and the lists of deleted documents of a writer that was killed before its commit.
 
-        The next commit uses the same numbers in their names, and tantivy does not overwrite a file.
+        The next commit uses the same numbers in the names of lists, and tantivy does not overwrite a file.
         """
+        for path in self.folder.glob(".tmp*"):
+            path.unlink(missing_ok=True)
         try:
             reached = int(orjson.loads((self.folder / META_FILE).read_bytes())["opstamp"])
         except (OSError, ValueError, KeyError, TypeError):
