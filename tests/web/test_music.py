@@ -267,7 +267,7 @@ def test_home_goes_on_with_the_albums_heard_last_and_lyrics_follow_the_music(lis
     played = {"track_id": "track-satie-gymnopedies-01", "seconds": 10.0}
     assert page.request.post(f"{one.origin}/v1/plays", data=played).status == 204
     page.get_by_role("navigation", name="Music").get_by_role("link", name="Home").click()
-    expect(page.get_by_role("list", name="Go on listening").get_by_role("link").first).to_be_visible()
+    expect(page.get_by_role("list", name="Continue listening").get_by_role("link").first).to_be_visible()
     page.get_by_role("list", name="Ready to play").get_by_role("button", name=f"More for {SATIE}").click()
     press(page.get_by_role("dialog"), "Lyrics")
     expect(page.get_by_text("There are no lyrics in its file.")).to_be_visible()

@@ -76,7 +76,7 @@ def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboa
     page.mouse.down()
     page.mouse.move(4, 4)
     page.mouse.up()
-    question.get_by_role("button", name="Go on").click()
+    question.get_by_role("button", name="Keep editing").click()
     expect(form.get_by_label("Year")).to_have_value("1924")
     form.get_by_label("Name").fill("Down Hearted Rags / Gulf Coast Blues")
     form.get_by_label("Name").press("Enter")

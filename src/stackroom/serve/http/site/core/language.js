@@ -28,7 +28,7 @@ export function chooseLanguage(name) {
 export const t = (strings, ...values) => textOf(strings.join("{}"), values);
 
 export function textOf(english, values, key = english) {
-  const said = texts?.[key] ?? english;
+  const said = texts?.[key] || english;
   const form = typeof said === "string" ? said : said[rules.select(values.find(Number.isFinite))] ?? said.other;
   let next = 0;
   return form.replace(/\{(\d?)\}/gu, (_hole, place) => written(values[place || next++]));

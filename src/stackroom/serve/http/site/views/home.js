@@ -1,5 +1,5 @@
 // The catalogues as cards, and one box that searches all of them.
-import {html} from "../core/html.js";
+import {html, t} from "../core/html.js";
 import {go, link} from "../core/address.js";
 import {CATALOGUES, overviewOf, searchAll} from "../core/catalogue.js";
 import {ago, number, plural} from "../core/format.js";
@@ -9,7 +9,7 @@ import {Face} from "../parts/face.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
 const SEARCH = () => import("./search.js");
-export const title = "Catalogues";
+export const title = t`Catalogues`;
 export const calls = ({query}) => [["browse", CATALOGUES], query.get("q") && ["search", searchAll(query.get("q"))]].filter(Boolean);
 
 export default function Home({address, session}) {
@@ -23,7 +23,7 @@ export default function Home({address, session}) {
     <header class="explore-head">
       <h1 class=${query ? "unseen" : ""}>What are you looking for?</h1>
       <${SearchBox} value=${query} autoFocus onSearch=${(q) => show(q, query)} label="Search all catalogues"
-        placeholder=${`Search ${number(cards.reduce((sum, {records}) => sum + records, 0))} records in ${plural(cards.length, "catalogue")}`} />
+        placeholder=${t`Search ${plural(cards.reduce((sum, {records}) => sum + records, 0), "record")} in ${plural(cards.length, "catalogue")}`} />
     </header>
     ${!query ? html`<ul class="grid cards">${cards.map((card) => html`<${Card} key=${card.name} card=${card} others=${cards} />`)}</ul>`
       : search ? html`<${search.default} query=${query} catalogues=${cards} session=${session} open=${address.query.get("open")} />` : html`<${Spinner} />`}
@@ -37,10 +37,10 @@ function Card({card: {name, title: called, summary, records, changed_at, samples
   return html`<li class="card catalogue">
     <div class="shelf">${faces.map((face) => html`<${Face} ...${face} catalogue=${name} />`)}</div>
     <h2><a href=${path}><${Named} title=${called} name=${name} /></a></h2>
-    <p class="quiet">${plural(records, "record")}${changed_at && `, changed ${ago(changed_at)}`}${records > before && html` · <b class="sure strong">${number(records - before)} new since you were here</b>`}</p>
-    <p class="about">${isDouble && first.length ? `With ${first.slice(0, 3).map((one) => one.title).join(", ")}.` : summary}</p>
-    ${url?.startsWith(path) && html`<p class="about">You were at <a href=${url}>${label}</a></p>`}
-    <ul class="chips samples" aria-label=${`Try in ${called}`}>${samples.slice(0, 3).map((sample) => html`
+    <p class="quiet">${plural(records, "record")}${changed_at && t`, changed ${ago(changed_at)}`}${records > before && html` · <b class="sure strong">${number(records - before)} new since you were here</b>`}</p>
+    <p class="about">${isDouble && first.length ? t`With ${first.slice(0, 3).map((one) => one.title).join(", ")}.` : summary}</p>
+    ${url?.startsWith(path) && html`<p class="about">Continue with <a href=${url}>${label}</a></p>`}
+    <ul class="chips samples" aria-label=${t`Try in ${called}`}>${samples.slice(0, 3).map((sample) => html`
       <li key=${sample}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: sample})}>${sample}</a></li>`)}</ul>
   </li>`;
 }
@@ -48,7 +48,7 @@ function Card({card: {name, title: called, summary, records, changed_at, samples
 function NoCatalogues({session}) {
   const mayAdd = !session.server.accounts || session.may("ServerAdmin");
   return html`<${Empty} title="There is no catalogue here yet">
-    <p>${mayAdd ? html`<a href="/add">Add a table</a>, or run <code>stackroom init</code> for the samples.` : "An administrator can add one, or give you access to one."}</p><//>`;
+    <p>${mayAdd ? html`<a href="/add">Add a table</a>, or run <code>stackroom init</code> for the samples.` : t`An administrator can add one, or give you access to one.`}</p><//>`;
 }
 
 // What is typed at home is a search with an address of its own; the focus stays in the box.

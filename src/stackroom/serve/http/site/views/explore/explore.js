@@ -1,5 +1,5 @@
 // One result set of a catalogue, seen as a list, a gallery, a table, a map or a queue.
-import {html, useEffect, useMemo, useState} from "../../core/html.js";
+import {html, useEffect, useMemo, useState, t} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {callOf, overviewOf, searchOf} from "../../core/catalogue.js";
 import {number, plural} from "../../core/format.js";
@@ -42,7 +42,7 @@ export default function Explore({address, session}) {
   const list = useMemo(() => answer && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.understood.query}
     loadMore=${found.loadMore} open=${open} actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue?.has_vectors} />`)} />`,
   [hits, found.loadMore, open, tools, about.answer]);
-  useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
+  useKeys(t`Results`, {j: [t`next result`, down], k: [t`previous result`, up]});
   if (about.error) return html`<h1>${name}</h1><${Problem} error=${about.error} retry=${about.retry} />`;
   if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
   const given = {address, session, catalogue, answer, asked, hits, params, loadMore: found.loadMore}, isSearched = Boolean(answer?.understood.query);
@@ -51,7 +51,7 @@ export default function Explore({address, session}) {
     <header class="explore-head">
       <h1><${Named} ...${catalogue} /></h1>
       <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}</p>
-      <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
+      <${SearchBox} value=${text} autoFocus label=${t`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>
     <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
@@ -86,11 +86,11 @@ function withoutPlace(query) {
 }
 
 function countOf({understood: {query}, total, listed, evidence, only_orders}, text) {
-  if (!query) return `${plural(total, "record")}${text ? ", by the conditions alone" : ""}`;
-  if (only_orders) return `${plural(listed, "record")} with the conditions, the nearest to “${query}” first`;
-  if (evidence === "none") return "No good match";
-  return `${plural(total, "good match", "good matches")}${listed > total ? ` of the ${number(listed)} nearest` : ""}`;
+  if (!query) return text ? t`${plural(total, "record")} that meet the conditions` : plural(total, "record");
+  if (only_orders) return t`${plural(listed, "record")} that meet the conditions, closest to “${query}” first`;
+  if (evidence === "none") return t`No good match`;
+  return listed > total ? t`${plural(total, "good match", "good matches")} of the ${listed} nearest` : plural(total, "good match", "good matches");
 }
 
-const hintOf = ({records, samples}) => `Search ${plural(records, "record")}${samples.length ? `, as “${samples[0]}”` : ""}`;
+const hintOf = ({records, samples}) => samples.length ? t`Search ${plural(records, "record")}, for example “${samples[0]}”` : t`Search ${plural(records, "record")}`;
 const down = () => moveHit(1), up = () => moveHit(-1);

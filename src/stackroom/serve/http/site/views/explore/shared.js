@@ -1,5 +1,5 @@
 // What home and the views of a catalogue share: the box, answers that follow what is typed, and the list of hits.
-import {html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState} from "../../core/html.js";
+import {html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, t} from "../../core/html.js";
 import {changed} from "../../core/address.js";
 import {plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
@@ -124,11 +124,11 @@ export function Hits({hits, query, loadMore, open, actions}) {
   const list = (some, label, isNear) => html`<${HitList} hits=${query ? some : some.map((hit) => ({...hit, relevance: null}))} label=${label} chosen=${open} isNear=${isNear}
     hrefOf=${(hit) => changed({open: hit.key})} actions=${actions} />`;
   return html`
-    ${last >= 0 && list(hits.slice(0, last + 1), "Results")}
+    ${last >= 0 && list(hits.slice(0, last + 1), t`Results`)}
     ${near.length > 0 ? html`<details class="near">
-      <summary>${last < 0 ? `The ${plural(near.length, "nearest record", "nearest records")}, no good match`
-        : `${plural(near.length, "further record")} ${near.length === 1 ? "is" : "are"} near, but no good match`}</summary>
-      ${list(near, "Near", true)}${more}
+      <summary>${last < 0 ? t`The ${plural(near.length, "nearest record", "nearest records")}, no good match`
+        : t`${plural(near.length, "further record")} nearby, but no good match`}</summary>
+      ${list(near, t`Nearby`, true)}${more}
     </details>` : more}`;
 }
 

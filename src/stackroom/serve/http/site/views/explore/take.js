@@ -1,5 +1,5 @@
 // Above the hits: the order of a result set, and its export.
-import {html, useRef} from "../../core/html.js";
+import {html, useRef, t} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
@@ -14,15 +14,15 @@ export function SortBy({catalogue, sort, isSearched}) {
   const isStyled = useStyle("views/explore/explore.css"), isStated = choices.some(([value]) => value === sort);
   return isStyled && html`<label class="sort inline">Sort
     <select value=${isStated ? sort : ""} onChange=${({target}) => change({sort: target.value || null, open: null})}>
-      <option value="">${isSearched ? "Best match" : "Best known"}</option>
+      <option value="">${isSearched ? t`Best match` : t`Best known`}</option>
       ${choices.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
     </select></label>`;
 }
 
 function directionsOf({field, label, type, role}) {
-  if (type === "date" || role === "time") return [[`-${field}`, `${label}, latest first`], [field, `${label}, earliest first`]];
-  if (NUMBERS.includes(type)) return [[`-${field}`, `${label}, highest first`], [field, `${label}, lowest first`]];
-  return [[field, `${label}, A to Z`], [`-${field}`, `${label}, Z to A`]];
+  if (type === "date" || role === "time") return [[`-${field}`, t`${label}, latest first`], [field, t`${label}, earliest first`]];
+  if (NUMBERS.includes(type)) return [[`-${field}`, t`${label}, highest first`], [field, t`${label}, lowest first`]];
+  return [[field, t`${label}, A to Z`], [`-${field}`, t`${label}, Z to A`]];
 }
 
 // All records of the result set as a file, in its order, and its address.

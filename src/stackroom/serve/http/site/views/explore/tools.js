@@ -1,5 +1,5 @@
 // Beside the hits: the views, what limits the result set as chips, and its fields as facets.
-import {html, useEffect, useLayoutEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useLayoutEffect, useRef, useState, t} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {number, plural} from "../../core/format.js";
 import {useStyle} from "../../core/store.js";
@@ -25,15 +25,17 @@ export function said({fields}, field, value) {
   return fields.find((one) => one.field === field)?.words?.[value] ?? value;
 }
 
+const VIEWS = {list: t`List`, gallery: t`Gallery`, table: t`Table`, map: t`Map`, queue: t`Queue`};
+
 export function Views({view, catalogue}) {
   const names = ["list", "gallery", "table", catalogue.has_map && "map", catalogue.has_audio && "queue"].filter(Boolean);
   return html`<nav class="views" aria-label="View">${names.map((name) => html`
     <a key=${name} href=${changed({view: name === "list" ? null : name})} aria-current=${name === view ? "true" : undefined}>
-      <${Icon} name=${name} /><span>${name[0].toUpperCase() + name.slice(1)}</span></a>`)}</nav>`;
+      <${Icon} name=${name} /><span>${VIEWS[name]}</span></a>`)}</nav>`;
 }
 
 export function LeftOut({count}) {
-  return count > 0 && html`<p class="quiet">${plural(count, "adult record")} left out · <button type="button" class="link" onClick=${() => change({"f.adult": "true"})}>Show ${count === 1 ? "it" : "them"}</button></p>`;
+  return count > 0 && html`<p class="quiet">${plural(count, "adult record")} left out · <button type="button" class="link" onClick=${() => change({"f.adult": "true"})}>${count === 1 ? t`Show it` : t`Show them`}</button></p>`;
 }
 
 // Words of the query that are conditions, and choices made by hand.
@@ -62,19 +64,19 @@ function useFocusKept(list) {
 }
 
 function Chip({text, said, onRemove}) {
-  return html`<li class=${`chip limit ${said ? "said" : ""}`} title=${said ? `Understood from “${said}”` : undefined}>${text}
-    <button type="button" class="quiet-button" aria-label=${`Remove ${text}`} onClick=${onRemove}><${Icon} name="close" /></button></li>`;
+  return html`<li class=${`chip limit ${said ? "said" : ""}`} title=${said ? t`Understood from “${said}”` : undefined}>${text}
+    <button type="button" class="quiet-button" aria-label=${t`Remove ${text}`} onClick=${onRemove}><${Icon} name="close" /></button></li>`;
 }
 
 function describe(name, value, catalogue) {
   const field = name.slice(2), label = catalogue.fields.find((one) => one.field === field)?.label ?? field;
-  if (name === "area") return "An area of the map";
-  if (name === "f.adult") return "Adult records too";
-  if (name[0] === "x") return `not ${said(catalogue, field, value)}`;
+  if (name === "area") return t`An area of the map`;
+  if (name === "f.adult") return t`Adult records too`;
+  if (name[0] === "x") return t`not ${said(catalogue, field, value)}`;
   if (name[0] === "f") return `${label}: ${said(catalogue, field, value)}`;
   const [low, high] = value.split("..");
   if (high === undefined) return `${label}: ${low}`;
-  return low && high ? `${label} ${low} to ${high}` : low ? `${label} ≥ ${low}` : `${label} ≤ ${high}`;
+  return low && high ? t`${label} ${low} to ${high}` : low ? `${label} ≥ ${low}` : `${label} ≤ ${high}`;
 }
 
 function clear(params) {
@@ -87,8 +89,8 @@ export function Actions({hit, canLike}) {
   const button = (name, label, work) => html`<button type="button" class="quiet-button" aria-label=${`${label} ${hit.title}`} title=${label}
     onClick=${work}><${Icon} name=${name} /></button>`;
   return html`
-    ${hit.audio && button("play", "Play", async () => (await import("../music/queue.js")).play([hit]))}
-    ${canLike && button("like", "Like", async () => (await import("../taste/store.js")).like(hit))}`;
+    ${hit.audio && button("play", t`Play`, async () => (await import("../music/queue.js")).play([hit]))}
+    ${canLike && button("like", t`Like`, async () => (await import("../taste/store.js")).like(hit))}`;
 }
 
 // Values with counts to choose from, and the distribution of numbers with two handles.
@@ -108,12 +110,12 @@ function Values({facet, asked, params, isCurrent, catalogue}) {
   const shown = isOpen || like ? values : values.filter((one, place) => place < FEW || one.chosen || one.excluded);
   const most = Math.max(1, ...values.map(({count}) => count));
   return html`
-    ${isOpen && total > values.length && html`<input type="search" class="like" aria-label=${`Find a value of ${facet.label}`} placeholder=${`Find in ${number(facet.total)}`}
+    ${isOpen && total > values.length && html`<input type="search" class="like" aria-label=${t`Find a value of ${facet.label}`} placeholder=${t`Find in ${facet.total}`}
       value=${like} onInput=${({target}) => setLike(target.value.trim())} />`}
     <ul>${shown.map((one) => html`<${Value} key=${one.value} one=${one} field=${facet.field} share=${one.count / most} params=${params} isCurrent=${isCurrent} words=${said(catalogue, facet.field, one.value)} />`)}</ul>
-    ${!shown.length && html`<p class="quiet">${like ? "None like this." : "None."}</p>`}
+    ${!shown.length && html`<p class="quiet">${like ? t`No value like this.` : t`None.`}</p>`}
     ${total > FEW && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => { setOpen(!isOpen); setLike(""); }}>
-      ${isOpen ? "Fewer" : `More of ${number(total)}`}</button>`}`;
+      ${isOpen ? t`Show fewer` : t`Show more of ${total}`}</button>`}`;
 }
 
 // What was chosen by hand is shown at once; what the query says is known by the answer, and changed in the query.
@@ -126,7 +128,7 @@ function Value({one: {value, count, chosen, excluded}, field, share, params, isC
   return html`<li class=${`value ${isGone ? "out" : ""}`} style=${{"--share": share.toFixed(2)}}>
     <label class="inline"><input type="checkbox" checked=${isWanted || isSaid && chosen} disabled=${isSaid} onChange=${() => toggle(wanted, isWanted)} />
       <span class=${`value-name ${words === "Unknown" ? "quiet" : ""}`}>${words}</span><span class="value-count">${number(count)}</span></label>
-    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${`Leave out ${words}`} title="Leave out"
+    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${t`Leave out ${words}`} title="Leave out"
       onClick=${() => toggle(leftOut, isOut)}><${Icon} name="close" /></button>
   </li>`;
 }

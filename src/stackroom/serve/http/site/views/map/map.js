@@ -1,7 +1,7 @@
 // All records of a catalogue at their places: what is found stays lit, and the rest turns grey.
-import {html, useEffect, useMemo, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useMemo, useRef, useState, t} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {number, plural} from "../../core/format.js";
+import {plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {callTool} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
@@ -68,8 +68,8 @@ function Drawn({map, colour, lit, open, isNear, catalogue, named, at, params, pr
   useEffect(() => stage.current.colour(colour && decoded(colour.codes), colour?.ordered), [map, colour]);
   useEffect(() => stage.current.light(litRows, isNear ? rows.get(open) : null), [map, litRows, isNear, open]);
   const keys = useMemo(() => ({
-    "+": ["zoom in", () => stage.current.zoom(1.4)], "-": ["zoom out", () => stage.current.zoom(1 / 1.4)], 0: ["show the whole map", () => stage.current.fit()],
-    Arrows: ["move the map, when it has the focus", () => false],
+    "+": [t`zoom in`, () => stage.current.zoom(1.4)], "-": [t`zoom out`, () => stage.current.zoom(1 / 1.4)], 0: [t`show the whole map`, () => stage.current.fit()],
+    Arrows: [t`move the map, when it has the focus`, () => false],
   }), []);
   useKeys("Map", keys);
   const press = (event) => {
@@ -89,14 +89,14 @@ function Drawn({map, colour, lit, open, isNear, catalogue, named, at, params, pr
     </div>
     ${problem && html`<${Notice} mood="bad">${problem.message}<//>`}
     <div class=${`map-stage ${mode && "choosing"}`} ref=${box} tabindex="0" role="application" onKeyDown=${press}
-      aria-label=${`Map of ${plural(map.count, "record")}: arrow keys move it, plus and minus zoom, Enter opens the record in the middle. What is in sight is listed below.`}>
+      aria-label=${t`Map of ${plural(map.count, "record")}: arrow keys move it, plus and minus zoom, Enter opens the record in the middle. What is in sight is listed below.`}>
       <div class="map-sheet"><canvas></canvas><canvas></canvas><canvas></canvas></div>
       <div class="map-buttons">
-        ${button("Zoom in", html`<${Icon} name="plus" />`, () => stage.current.zoom(1.6))}
-        ${button("Zoom out", "−", () => stage.current.zoom(1 / 1.6))}
-        ${button("Show the whole map", "⤢", () => stage.current.fit())}
-        ${choose("Choose a box", "box", "M4 5h16v14H4z")}
-        ${choose("Choose freely", "lasso", "M12 5c-5 0-8 2-8 5s3 5 8 5 8-2 8-5-3-5-8-5M8 14c-2 2 0 4-3 6")}
+        ${button(t`Zoom in`, html`<${Icon} name="plus" />`, () => stage.current.zoom(1.6))}
+        ${button(t`Zoom out`, "−", () => stage.current.zoom(1 / 1.6))}
+        ${button(t`Show the whole map`, "⤢", () => stage.current.fit())}
+        ${choose(t`Choose a box`, "box", "M4 5h16v14H4z")}
+        ${choose(t`Choose freely`, "lasso", "M12 5c-5 0-8 2-8 5s3 5 8 5 8-2 8-5-3-5-8-5M8 14c-2 2 0 4-3 6")}
       </div>
       ${pointed && html`<${Tip} at=${pointed} title=${nameOf.current(pointed.row)} id=${map.ids[pointed.row]} ids=${pointed.around.map((row) => map.ids[row])} name=${name} titles=${titles.current} />`}
     </div>
@@ -112,12 +112,12 @@ function Legend({colour: {field, label, filter, ordered, values, codes}, params,
     const names = ["f", "x"].map((one) => `${one}.${filter}`), without = Object.fromEntries(names.map((one) => [one, params.getAll(one).filter((value) => value !== wanted)]));
     change(ordered ? {[`r.${filter}`]: isOn ? null : wanted} : {...without, ...(!isOn && {[`${kind}.${filter}`]: [...without[`${kind}.${filter}`], wanted]})});
   };
-  return html`<ul class="map-legend" aria-label=${`Colours by ${label}`}>
+  return html`<ul class="map-legend" aria-label=${t`Colours by ${label}`}>
     ${values.map(({value, count, wanted}, place) => {
       const shown = said(catalogue, field, value), isOn = (kind) => params.getAll(`${kind}.${filter}`).includes(wanted), kind = ordered ? "r" : "f";
       return html`<li key=${value} class=${isOn("x") ? "out" : ""} title=${plural(count, "record")}>${filter
         ? html`<button type="button" class="plain" aria-pressed=${isOn(kind)} onClick=${() => toggle(kind, wanted, isOn(kind))}>${dot(place + 1)}${shown}</button>` : html`${dot(place + 1)}${shown}`}
-        ${filter && !ordered && html`<button type="button" class="quiet-button" aria-pressed=${isOn("x")} aria-label=${`Leave out ${shown}`} title="Leave out" onClick=${() => toggle("x", wanted, isOn("x"))}><${Icon} name="close" /></button>`}</li>`;
+        ${filter && !ordered && html`<button type="button" class="quiet-button" aria-pressed=${isOn("x")} aria-label=${t`Leave out ${shown}`} title="Leave out" onClick=${() => toggle("x", wanted, isOn("x"))}><${Icon} name="close" /></button>`}</li>`;
     })}
     ${others > 0 && html`<li title=${plural(others, "record")}>${dot(0)}other</li>`}</ul>`;
 }
@@ -133,9 +133,9 @@ function Tip({at, title, id, ids, name, titles}) {
 // What is in sight as a list, for those who cannot see it and those who would rather read.
 function Sight({sight, ids, name, titles, onChoose}) {
   const [isOpen, setOpen] = useState(false), shown = sight.rows.slice(0, LISTED).map((row) => ids[row]);
-  const known = useTitles(name, titles, isOpen ? shown : [], LISTED_AFTER_MS), what = sight.isLit ? "lit record" : "record";
+  const known = useTitles(name, titles, isOpen ? shown : [], LISTED_AFTER_MS), count = sight.isLit ? plural(sight.total, "lit record") : plural(sight.total, "record");
   return html`<details class="map-sight" onToggle=${({target}) => setOpen(target.open)}>
-    <summary>${plural(sight.total, what)} in sight</summary>
+    <summary>${count} in sight</summary>
     ${isOpen && html`<ol aria-label="In sight, from the middle outwards">${shown.map((id) => html`<li key=${id}>${known.has(id)
       ? html`<a href=${changed({open: `${name}/${id}`})} data-key=${`${name}/${id}`}>${known.get(id).title}</a> <span class="quiet">${known.get(id).subtitle}</span>` : "…"}</li>`)}</ol>
       <p><button type="button" class="link" onClick=${onChoose}>Filter by what is in sight</button>${sight.total > LISTED && html` <span class="quiet">Zoom in to list fewer.</span>`}</p>`}
@@ -182,8 +182,9 @@ function decoded(text) {
 }
 
 function countOf(map, lit, isNear, drawn = map.count) {
-  const sample = drawn < map.count ? `; without a graphics card, ${number(drawn)} of them are drawn` : "";
-  const without = (map.unplaced ? `; ${number(map.unplaced)} without a vector are not on it` : "") + sample;
-  if (isNear) return `The ${plural(lit.length - 1, "record")} nearest in meaning to the open one are lit, wherever they lie.`;
-  return `${plural(map.count, "record")} on the map${lit ? `, ${number(lit.length)} lit` : ""}${without}. Near each other means alike; directions mean nothing.`;
+  const sample = drawn < map.count ? t`; without a graphics card, ${drawn} of them are drawn` : "";
+  const without = (map.unplaced ? t`; ${map.unplaced} without a vector are not on it` : "") + sample;
+  if (isNear) return t`The ${plural(lit.length - 1, "record")} nearest in meaning to the open one are lit, wherever they lie.`;
+  const placed = lit ? t`${plural(map.count, "record")} on the map, ${lit.length} lit` : t`${plural(map.count, "record")} on the map`;
+  return `${placed}${without}. ${t`Near each other means alike; directions mean nothing.`}`;
 }

@@ -1,5 +1,5 @@
 // The music section: everything by name, what is new, a search, albums and artists, and what its user keeps.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {change, go, link} from "../../core/address.js";
 import {ago, number, plural} from "../../core/format.js";
 import {duration} from "../../core/units.js";
@@ -9,8 +9,8 @@ import {SearchBox} from "../explore/shared.js";
 import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playback, playlists, queue, resume} from "./queue.js";
 import {Artists, Cover, LikeButton, PlaylistForm, QueuePage, SaveTracks, Tracks, placeOf} from "./tracks.js";
 
-export const title = "Music";
-const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};
+export const title = t`Music`;
+const SECTIONS = {"": t`Home`, artists: t`Artists`, albums: t`Albums`, tracks: t`Tracks`, playlists: t`Playlists`, likes: t`Likes`, queue: t`Queue`};
 const PAGES = {"": Home, artists: Everything, albums: Everything, tracks: Everything, playlists: Playlists, likes: Likes, queue: QueuePage, album: Album, artist: Artist, playlist: Playlist};
 const PART = 60, MOST_MOODS = 12;
 
@@ -57,7 +57,7 @@ function Cards({items, label}) {
   return html`<ul class="covers" aria-label=${label}>${items.map((one) => html`<li key=${one.id}>
     <div class="cover-box">
       <a href=${placeOf(one.kind, one.id)} tabindex="-1" aria-hidden="true"><${Cover} ...${one} isRound=${one.kind === "artist"} /></a>
-      <button type="button" aria-label=${`Play ${one.name}`} onClick=${() => playRecord(one)}><${Icon} name="play" /></button>
+      <button type="button" aria-label=${t`Play ${one.name}`} onClick=${() => playRecord(one)}><${Icon} name="play" /></button>
     </div>
     <a href=${placeOf(one.kind, one.id)}>${one.name}</a>
     <span class="quiet">${one.line ?? [one.artists.map(({name}) => name).join(", "), one.year].filter(Boolean).join(" · ")}</span>
@@ -82,9 +82,9 @@ function Home() {
   return html`<div class="stack">
     ${now && !isPlaying && html`<p><button type="button" onClick=${resume}><${Icon} name="play" /> Continue with ${now.name}</button></p>`}
     <${Moods} />
-    <${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
-    foot=${() => html`<${Lists} list="heard" parameters=${{limit: 7}} titles=${{tracks: "", albums: "Go on listening"}} />
-      <${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you", albums: ""}} />`} /></div>`;
+    <${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: t`Ready to play`, albums: t`New albums`}} top=${without}
+    foot=${() => html`<${Lists} list="heard" parameters=${{limit: 7}} titles=${{tracks: "", albums: t`Continue listening`}} />
+      <${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: t`Most played by you`, albums: ""}} />`} /></div>`;
 }
 
 function Everything({list}) {
@@ -130,7 +130,7 @@ function Album({id}) {
 
 function Artist({id}) {
   const top = ({item, albums, tracks: {items}}) => html`<${Head} item=${item} kind="Artist" tracks=${items} line=${`${plural(albums.total, "album")}, ${plural(items.length, "track")}`} />`;
-  return html`<${Lists} list="artist" parameters=${{id}} top=${top} titles=${{artists: "Similar artists"}} />`;
+  return html`<${Lists} list="artist" parameters=${{id}} top=${top} titles=${{artists: t`Similar artists`}} />`;
 }
 
 function Playlists() {

@@ -1,4 +1,5 @@
 // The queue and its playing, and what the server lists and keeps for a listener. Every part of the page may use it; a track is given as the player lists it, or as a hit.
+import {t} from "../../core/language.js";
 import {link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
 import {createStore, persisted, showDock} from "../../core/store.js";
@@ -35,7 +36,7 @@ export function current({tracks, index} = queue.get()) {
 // Replace the queue, and play from a place in it.
 export function play(given, index = 0) {
   const tracks = playable(given), {catalogue, id} = given[index] ?? {};
-  if (!tracks.length) return toast("There is no file to play here.");
+  if (!tracks.length) return toast(t`There is no file to play here.`);
   queue.set({tracks, inOrder: []});
   return playAt(Math.max(0, tracks.findIndex((one) => one.id === id && one.catalogue === catalogue)));
 }
@@ -44,7 +45,7 @@ export function enqueue(given, {isNext = false} = {}) {
   const added = playable(given), {tracks, index} = queue.get();
   if (!tracks.length || !added.length) return play(given);
   queue.set({tracks: tracks.toSpliced(isNext ? index + 1 : tracks.length, 0, ...added).slice(0, MOST_QUEUED)});
-  return toast(`Queued: ${added.length === 1 ? added[0].name : `${added.length} tracks`}`);
+  return toast(t`Added to the queue: ${added.length === 1 ? added[0].name : added.length}`);
 }
 
 // Play what a record is: a track, or those of an album, artist or playlist.
@@ -143,7 +144,7 @@ export async function next() {
   if (queue.get().tracks !== tracks) return next();
   if (added.length) queue.set({tracks: [...tracks, ...added]});
   if (added.length) return playAt(index + 1);
-  if (goesOn) toast("The queue is over, and nothing like it can be played.");
+  if (goesOn) toast(t`The queue has ended, and nothing similar can be played.`);
   pause();
   return seek(0);
 }
@@ -218,7 +219,7 @@ const EVENTS = {
   error() {
     if (!loaded) return;
     failures += 1;
-    playback.set({isPlaying: false, problem: "This track could not be played here."});
+    playback.set({isPlaying: false, problem: t`This track could not be played here.`});
     if (failures < TRIES && queue.get().index + 1 < queue.get().tracks.length) next();
   },
 };
@@ -289,7 +290,7 @@ export function changePlaylist(id, name, tracks) {
 
 export async function deletePlaylist({id, name, tracks}) {
   await keep("DELETE", id);
-  toast(`Deleted: ${name}`, {undo: () => createPlaylist(name, tracks)});
+  toast(t`Deleted: ${name}`, {undo: () => createPlaylist(name, tracks)});
 }
 
 async function keep(method, id, body) {

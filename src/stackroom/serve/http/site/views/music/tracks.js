@@ -1,5 +1,5 @@
 // The parts of listening: covers, likes, tracks with their menu, the queue, and the player at the foot of every page.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {link} from "../../core/address.js";
 import {plural} from "../../core/format.js";
 import {duration} from "../../core/units.js";
@@ -47,7 +47,7 @@ export function Artists({artists}) {
 export function LikeButton({id, name}) {
   const isLiked = useStore(likes).ids?.has(id) ?? false;
   useEffect(() => { loadLikes(); }, []);
-  return html`<${IconButton} icon="like" class=${`quiet-button like ${isLiked ? "liked" : ""}`} label=${`Like ${name}`} aria-pressed=${isLiked} onClick=${() => setLike(id, !isLiked)} />`;
+  return html`<${IconButton} icon="like" class=${`quiet-button like ${isLiked ? "liked" : ""}`} label=${t`Like ${name}`} aria-pressed=${isLiked} onClick=${() => setLike(id, !isLiked)} />`;
 }
 
 // `tracks` as the player lists them; on an album their places stand for covers; `edit`: what moves one up, and what takes one out, by its place.
@@ -55,7 +55,7 @@ export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place
   const now = useStore(queue, current), isPlaying = useStore(playback, (value) => value.isPlaying);
   const [chosen, setChosen] = useState(null), list = useRef(), focused = useRef(null), seen = {};
   const step = (by) => () => focusNear(list.current, by);
-  useKeys("Tracks", {j: ["go to the next track", step(1)], k: ["go to the one before", step(-1)]});
+  useKeys("Tracks", {j: [t`go to the next track`, step(1)], k: [t`go to the previous track`, step(-1)]});
   // The focus stays with what was moved, and goes to what follows that which was taken out.
   useEffect(() => {
     const {icon, place} = focused.current ?? {}, row = icon && list.current.children[Math.min(place, tracks.length - 1)];
@@ -73,7 +73,7 @@ export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place
     seen[one.id] = (seen[one.id] ?? 0) + 1;
     return html`<li key=${`${one.id} ${seen[one.id]}`} class=${`track ${isNow ? "now" : ""} ${one.playable ? "" : "silent"}`}>
       ${one.playable
-        ? html`<${IconButton} icon=${isOn ? "pause" : "play"} class="quiet-button track-play" label=${`${isOn ? "Pause" : "Play"} ${one.name}`} onClick=${() => (isNow ? toggle() : onPlay(place))} />`
+        ? html`<${IconButton} icon=${isOn ? "pause" : "play"} class="quiet-button track-play" label=${`${isOn ? t`Pause` : t`Play`} ${one.name}`} onClick=${() => (isNow ? toggle() : onPlay(place))} />`
         : html`<span class="track-play"></span>`}
       ${isAlbum ? html`<span class="quiet">${one.position}</span>` : html`<${Cover} image=${one.image} name=${one.album?.name || one.name} />`}
       <span class="names"><span class="name">${one.name}</span>
@@ -81,9 +81,9 @@ export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place
       ${one.plays && html`<span class="quiet wide-only">${plural(one.plays, "play")}</span>`}
       <span class="quiet wide-only">${one.seconds && duration(one.seconds)}</span>
       <${LikeButton} id=${one.id} name=${one.name} />
-      ${one.like && html`<span class="chip wide-only" title=${`Like ${one.like}`}>similar</span>`}
-      ${edit && html`${button("up", `Move ${one.name} up`, place, place - 1, edit.moveUp)}${button("close", `Remove ${one.name}`, place, place, edit.remove)}`}
-      <${IconButton} icon="more" label=${`More for ${one.name}`} aria-haspopup="dialog" onClick=${() => setChosen(one)} />
+      ${one.like && html`<span class="chip wide-only" title=${t`Like ${one.like}`}>similar</span>`}
+      ${edit && html`${button("up", t`Move ${one.name} up`, place, place - 1, edit.moveUp)}${button("close", t`Remove ${one.name}`, place, place, edit.remove)}`}
+      <${IconButton} icon="more" label=${t`More for ${one.name}`} aria-haspopup="dialog" onClick=${() => setChosen(one)} />
     </li>`;
   };
   return html`
@@ -105,10 +105,10 @@ function Menu({track, onClose}) {
   if (isNew) return html`<${PlaylistForm} tracks=${[track.id]} onClose=${onClose} />`;
   const line = (label, work) => html`<button type="button" class="plain" onClick=${() => { onClose(); work(); }}>${label}</button>`;
   return html`<${Dialog} title=${track.name} onClose=${onClose}><div class="menu">
-    ${track.playable && html`${line("Play next", () => enqueue([track], {isNext: true}))}${line("Add to the queue", () => enqueue([track]))}`}
+    ${track.playable && html`${line(t`Play next`, () => enqueue([track], {isNext: true}))}${line(t`Add to the queue`, () => enqueue([track]))}`}
     ${track.playable && html`<button type="button" class="plain" onClick=${() => setRead(true)}>Lyrics</button>`}
-    ${line("Play what is similar", () => playSimilar(track))}
-    ${items?.map(({id, name, tracks}) => line(`Add to ${name}`, () => changePlaylist(id, name, [...tracks, track.id])))}
+    ${line(t`Play similar tracks`, () => playSimilar(track))}
+    ${items?.map(({id, name, tracks}) => line(t`Add to ${name}`, () => changePlaylist(id, name, [...tracks, track.id])))}
     <button type="button" class="plain" onClick=${() => setNew(true)}>Add to a new playlist …</button>
   </div><//>`;
 }
@@ -173,20 +173,20 @@ export function SaveTracks({tracks, name}) {
   const [isOpen, setOpen] = useState(false);
   const close = (made) => {
     setOpen(false);
-    if (made) toast(`Saved as a playlist: ${made.name}`);
+    if (made) toast(t`Saved as a playlist: ${made.name}`);
   };
   return html`<button type="button" class="plain small" onClick=${() => setOpen(true)}>Save as a playlist</button>
     ${isOpen && html`<${PlaylistForm} tracks=${tracks.map(({id}) => id)} name=${name} onClose=${close} />`}`;
 }
 
 const KEYS = {
-  " ": ["play or pause", toggle],
-  n: ["play the next track", () => { next(); }],
-  p: ["play the one before", previous],
-  m: ["mute, or no longer", toggleMute],
-  s: ["shuffle, or no longer", toggleShuffle],
-  r: ["repeat all, one, or nothing", changeRepeat],
-  l: ["like what plays, or no longer", () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
+  " ": [t`play or pause`, toggle],
+  n: [t`play the next track`, () => { next(); }],
+  p: [t`play the previous track`, previous],
+  m: [t`mute or unmute`, toggleMute],
+  s: [t`shuffle or not`, toggleShuffle],
+  r: [t`repeat all, one, or nothing`, changeRepeat],
+  l: [t`like what plays, or not`, () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
 };
 
 export function Player() {
@@ -207,7 +207,7 @@ export function Player() {
     <div class="player-buttons">
       <${IconButton} icon="shuffle" class=${`quiet-button wide-only ${inOrder.length ? "on" : ""}`} label="Shuffle" aria-pressed=${inOrder.length > 0} onClick=${toggleShuffle} />
       <${IconButton} icon="previous" label="Previous" onClick=${previous} />
-      <button type="button" class="now-button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
+      <button type="button" class="now-button" aria-label=${isPlaying ? t`Pause` : t`Play`} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
       <${IconButton} icon="next" label="Next" onClick=${next} />
       <${IconButton} icon=${repeat === "one" ? "once" : "repeat"} class=${`quiet-button wide-only ${repeat === "off" ? "" : "on"}`} label=${REPEAT_LABELS[repeat]} onClick=${changeRepeat} />
     </div>
@@ -222,11 +222,11 @@ export function Player() {
   </section>`;
 }
 
-const REPEAT_LABELS = {off: "Repeat", all: "Repeat one track", one: "Repeat nothing"};
+const REPEAT_LABELS = {off: t`Repeat`, all: t`Repeat one track`, one: t`Repeat nothing`};
 
 function Volume() {
   const {volume, isMuted} = useStore(sound);
-  return html`<${IconButton} icon=${isMuted || !volume ? "silent" : "sound"} label=${isMuted ? "Unmute" : "Mute"} aria-pressed=${isMuted} onClick=${toggleMute} />
+  return html`<${IconButton} icon=${isMuted || !volume ? "silent" : "sound"} label=${isMuted ? t`Unmute` : t`Mute`} aria-pressed=${isMuted} onClick=${toggleMute} />
     <input class="volume wide-only" type="range" min="0" max="1" step="0.05" aria-label="Volume" aria-valuetext=${`${Math.round(volume * 100)} %`} value=${isMuted ? 0 : volume}
       onInput=${({target}) => setSound({volume: Number(target.value), isMuted: false})} />`;
 }

@@ -1,5 +1,5 @@
 // The record that the address names: its fields by role, what it is related to, why it has its place, and its edits.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useState, t} from "../../core/html.js";
 import {go, link, useAddress} from "../../core/address.js";
 import {searchOf} from "../../core/catalogue.js";
 import {inWords, number, plural} from "../../core/format.js";
@@ -36,7 +36,7 @@ export default function Record({address}) {
     };
   }, [key, tries]);
   const {record: found, error} = state.key === key ? state : {}, record = found && {...found, edit: formOf(found, tool)};
-  return isStyled && html`<${Drawer} className="record" title=${record?.hit.title ?? "Record"} onClose=${closeRecord}>
+  return isStyled && html`<${Drawer} className="record" title=${record?.hit.title ?? t`Record`} onClose=${closeRecord}>
     ${error ? html`<${Problem} error=${error} retry=${error.status === 404 ? null : load} />`
       : !record ? html`<${Spinner} />`
       : isEditing ? html`<${Edit} record=${record} onDone=${() => setEditing(false)} />`
@@ -76,13 +76,13 @@ function Actions({record, onEdit}) {
     ${record.has_vectors && html`<${Moods} hit=${hit} />
       <button type="button" class="plain small" onClick=${() => { like(hit); go(`/taste/${encodeURIComponent(hit.catalogue)}`); }}>More like this</button>`}
     ${record.edit && html`<button type="button" class="plain small" onClick=${onEdit}><${Icon} name="edit" /> Edit</button>`}
-    ${hit.url && html`<a class="button plain small" href=${hit.url} target="_blank" rel="noreferrer noopener"><${Icon} name="link" /> Its page</a>`}
+    ${hit.url && html`<a class="button plain small" href=${hit.url} target="_blank" rel="noreferrer noopener"><${Icon} name="link" /> Source page</a>`}
   </div>`;
 }
 
 export function Moods({hit, isBrief}) {
   const mood = useStore(taste, (tray) => moodOf(hit.key, tray));
-  return [["like", "Like", like], ["dislike", "Dislike", dislike]].map(([name, label, put]) => html`
+  return [["like", t`Like`, like], ["dislike", t`Dislike`, dislike]].map(([name, label, put]) => html`
     <button key=${name} type="button" class=${isBrief ? "quiet-button" : "plain small"} aria-pressed=${mood === name} aria-label=${isBrief ? `${label} ${hit.title}` : undefined}
       onClick=${() => (mood === name ? remove(hit.key) : put(hit))}><${Icon} name=${name} /> ${!isBrief && label}</button>`);
 }
@@ -90,7 +90,7 @@ export function Moods({hit, isBrief}) {
 function Body({text}) {
   const [isWhole, setWhole] = useState(false), isLong = text.length > 900;
   return html`<p class=${`record-text ${isLong && !isWhole ? "cut" : ""}`}>${text}</p>
-    ${isLong && html`<button type="button" class="link" onClick=${() => setWhole(!isWhole)}>${isWhole ? "Show less" : "Show all"}</button>`}`;
+    ${isLong && html`<button type="button" class="link" onClick=${() => setWhole(!isWhole)}>${isWhole ? t`Show less` : t`Show all`}</button>`}`;
 }
 
 function Similar({of}) {
@@ -108,13 +108,13 @@ function Group({title, hits, total, children}) {
     <ul class="brief">${hits.slice(0, isWhole ? undefined : FIRST).map((hit) => html`<li key=${hit.key}>
       <a href=${recordLink(hit.key)}><${Face} ...${hit} /><span>${hit.title}</span></a>
       <span class="quiet">${hit.subtitle}</span></li>`)}</ul>
-    ${hits.length > FIRST && !isWhole && html`<button type="button" class="link" onClick=${() => setWhole(true)}>Show ${total > hits.length ? `${hits.length} of ${total}` : `all ${total}`}</button>`}
+    ${hits.length > FIRST && !isWhole && html`<button type="button" class="link" onClick=${() => setWhole(true)}>${total > hits.length ? t`Show ${hits.length} of ${total}` : t`Show all ${total}`}</button>`}
     ${children}
   </section>`;
 }
 
 const ORDER = ["people", "time", "place", "alternatives", null, "popularity", "picture", "link"];
-const LABELS = {alternatives: "Also called"};
+const LABELS = {alternatives: t`Also called`};
 
 // Title and body are shown apart; the others as their roles say how much they tell.
 function ordered(fields) {
@@ -157,7 +157,7 @@ function Why({hit}) {
   useEffect(() => { setState(null); setTyped(asked); }, [asked, hit.key]);
   const onSubmit = (event) => { event.preventDefault(); if (typed.trim()) explain(typed.trim()); };
   return html`<details class="record-group why" onToggle=${(event) => event.target.open && !state && asked && explain(asked)}>
-    <summary><h3>${asked ? "Why this rank?" : "Where would it stand?"}</h3></summary>
+    <summary><h3>${asked ? t`Why this rank?` : t`How would it rank?`}</h3></summary>
     <form class="row" onSubmit=${onSubmit}>
       <label class="grow">For the query<input value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>
       <button type="submit" class="plain">Explain</button>
@@ -174,7 +174,7 @@ function searched(catalogue, parameters) {
 }
 
 function Told({told}) {
-  const place = told.found ? `Number ${told.rank}, by ${told.tool}` : "Not among the results";
+  const place = told.found ? t`Number ${told.rank}, by ${told.tool}` : t`Not among the results`;
   const strongest = Math.max(...Object.values(told.strength).map(Math.abs), 0.0001);
   return html`<p><b>${place}</b> · evidence ${number(told.score)} of 1</p>
     <ul class="because">${told.because.map((one) => html`<li>${one}</li>`)}</ul>
@@ -189,7 +189,7 @@ function texts(value) {
 
 const LISTS = ["text[]", "tag[]"];
 const NUMBERS = ["int", "float"];
-const OPS = {insert: "New", update: "Changed", delete: "Deleted"};
+const OPS = {insert: t`New`, update: t`Changed`, delete: t`Deleted`};
 
 function Edit({record, onDone}) {
   const {name, arguments: given, fields} = record.edit;
@@ -213,13 +213,13 @@ function Edit({record, onDone}) {
   const {preview, change, error, mayCascade, isBusy} = state;
   const leave = async () => {
     if (preview) setState({});
-    else if (!altered.length || await confirm("What you changed here is not saved.", {title: "Leave the form?", yes: "Leave it", no: "Go on", danger: true})) onDone();
+    else if (!altered.length || await confirm(t`What you changed here is not saved.`, {title: t`Leave the form?`, yes: t`Leave it`, no: t`Keep editing`, danger: true})) onDone();
   };
-  useKeys("Form", {Escape: ["leave the form", leave]});
+  useKeys(t`Form`, {Escape: [t`leave the form`, leave]});
   if (preview) return html`<${Changes} preview=${preview} record=${record.hit} />
     <div class="row end">
       <button type="button" class="plain" onClick=${() => setState({})}>Back</button>
-      <button type="button" class=${change.action === "delete" ? "danger" : ""} disabled=${isBusy || !preview.plan} onClick=${() => mutate(change, false)}>${change.action === "delete" ? "Delete" : "Apply"}</button>
+      <button type="button" class=${change.action === "delete" ? "danger" : ""} disabled=${isBusy || !preview.plan} onClick=${() => mutate(change, false)}>${change.action === "delete" ? t`Delete` : t`Apply`}</button>
     </div>`;
   return html`<form class="stack" onSubmit=${onSubmit}>
     ${fields.map((one) => html`<${Input} key=${one.field} field=${one} value=${typed[one.field]} onInput=${(text) => setTyped({...typed, [one.field]: text})} />`)}
@@ -236,7 +236,7 @@ function Edit({record, onDone}) {
 
 function Input({field, value, onInput}) {
   const given = {value, required: field.required, onInput: (event) => onInput(event.target.value)};
-  const hint = [field.description, LISTS.includes(field.type) && "One a line."].filter(Boolean).join(" ");
+  const hint = [field.description, LISTS.includes(field.type) && t`One per line.`].filter(Boolean).join(" ");
   return html`<label>${field.label}
     ${field.choices.length ? html`<select ...${given}><option value=""></option>${field.choices.map((one) => html`<option>${one}</option>`)}</select>`
       : field.role === "body" || LISTS.includes(field.type) ? html`<textarea rows=${field.role === "body" ? 6 : 2} ...${given}></textarea>`
@@ -251,10 +251,10 @@ function finish(name, given, hit, change, answer, onDone) {
   const tell = () => window.dispatchEvent(new CustomEvent("recordchange", {detail: {catalogue: hit.catalogue}}));
   const undo = async () => {
     await callTool(name, {...named, action: "undo", id: answer.call_id});
-    toast("Undone.");
+    toast(t`Undone.`);
     tell();
   };
-  toast(change.action === "delete" ? `Deleted ${hit.title}.` : `Changed ${hit.title}.`, answer.call_id ? {undo} : {});
+  toast(change.action === "delete" ? t`${hit.title} was deleted.` : t`${hit.title} was changed.`, answer.call_id ? {undo} : {});
   tell();
   change.action === "delete" ? closeRecord() : onDone();
 }
@@ -270,7 +270,7 @@ function asValue({type}, text) {
 }
 
 function Changes({preview, record}) {
-  return html`<h3>${preview.total ? `${plural(preview.total, "record")} would change` : "Nothing would change"}</h3>
+  return html`<h3>${preview.total ? t`${plural(preview.total, "record")} would change` : t`Nothing would change`}</h3>
     ${preview.notes.map((note) => html`<${Notice}>${note}<//>`)}
     <ul class="changes stack">${preview.changes.map((one) => html`<li key=${one.id} class="card">
       <p><b>${OPS[one.op]}</b> ${one.id === record.id ? record.title : one.id} <span class="quiet">${one.kind}</span></p>
