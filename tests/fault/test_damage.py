@@ -17,9 +17,11 @@ from stackroom.assembly.app import App
 from stackroom.assembly.upkeep import DamageTask
 from stackroom.background.task import TaskContext
 from stackroom.errors import StorageError
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER, KEPT, quarantine
 from stackroom.shelf.port import Delete
+from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.health import check_catalogue, examine
 from support.damaging import (
     HARMLESS,
@@ -179,6 +181,23 @@ def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
         assert "Film 7" in app.catalogue_problems()[f"catalogue {NAME}"]
         filtered = next(call for call in right if "filters" in call)
         assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
+
+
+def test_a_check_leaves_a_catalogue_closed_that_no_call_has_read_and_open_that_one_has(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stackroom.assembly.serving.KEPT_OPEN", 0)
+    with closing(open_app(home)) as app:
+        gate = app.build_gate([NAME])
+        (catalogue,) = app.list_served()
+        shelf = catalogue.shelf
+        assert isinstance(shelf, WatchedShelf)
+        assert not shelf.is_open
+        assert DamageTask(app, share=1).run(TaskContext()) == "1 catalogues are whole"
+        assert not shelf.is_open
+        assert not gate.call(LOCAL_USER, "search", {"query": "film"}).is_error
+        assert DamageTask(app, share=1).run(TaskContext()) == "1 catalogues are whole"
+        assert shelf.is_open
 
 
 def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_restart(home: Path) -> None:

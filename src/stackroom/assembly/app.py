@@ -225,8 +225,6 @@ class App(Workshop):
 
 
 def _find_model(catalogue: OpenCatalogue) -> ModelId | None:
-    """Return the model of a catalogue's vectors; None where it has none, or cannot be read."""
-    try:
-        return catalogue.shelf.reader().model
-    except StorageError:
-        return None
+    """Return the model of a catalogue's vectors; None where it has none, or is not open."""
+    reader = catalogue.shelf.find_reader()
+    return None if reader is None else reader.model

@@ -9,12 +9,12 @@ library is gone, the lists stay as they are, and every catalogue fails until it 
 import logging
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from stackroom.assembly.machine_limits import allow_many_files
 from stackroom.assembly.opened import OpenedCatalogues
-from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, is_readable
+from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, as_little_open, is_readable
 from stackroom.background.threads import BoundedCheck
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
 from stackroom.library import Installed
@@ -27,6 +27,8 @@ LOOKS_BETWEEN_TRIES = 10
 GONE_S = 600.0
 """A catalogue whose folder is gone for so long is taken for removed."""
 logger = logging.getLogger(__name__)
+KEPT_OPEN = 50
+"""The most catalogues that stay open from the start; more are opened by the first call that reads them."""
 PROBE_WAIT_S = 2.0
 PROBED_S = 15.0
 """How long a read of one record of each catalogue counts for its present state."""
@@ -240,7 +242,9 @@ class ServedLibrary:
     def _make(self, visible: Sequence[str]) -> Toolbox:
         listed = self._find([name for name in visible if name in self._served])
         absent = self._find([name for name in visible if name in self._followed.absent])
-        self._unread |= {one.opened.name for one in listed if not is_readable(one.opened)}
+        for one in (served.opened for served in listed):
+            with as_little_open(one) if len(listed) > KEPT_OPEN else nullcontext():
+                self._unread |= set() if is_readable(one) else {one.name}
         choice = self._builder.choice
         if choice is ToolChoice.AUTO and len(self._served) > 1:
             choice = ToolChoice.ALL

@@ -1,7 +1,8 @@
 """Building a toolbox: the tools, resources and media of packages over their catalogues, and the generic ones."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -122,6 +123,20 @@ class ToolboxBuilder:
             for catalogue in catalogues:
                 self.note_problems(catalogue.name, [problem])
             return []
+
+
+def is_open(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue is open, so that reading it costs little."""
+    return not isinstance(catalogue.shelf, WatchedShelf) or catalogue.shelf.is_open
+
+
+@contextmanager
+def as_little_open(catalogue: OpenCatalogue) -> Iterator[None]:
+    """Close a catalogue after the block, unless it had been read: the next read opens it, and hundreds take memory."""
+    is_read = catalogue.shelf.find_reader() is not None
+    yield
+    if not is_read:
+        catalogue.shelf.close()
 
 
 def is_readable(catalogue: OpenCatalogue) -> bool:

@@ -6,6 +6,7 @@ newer releases, and one lays out maps that are missing or out of date, once a ca
 """
 
 import logging
+import os
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -17,6 +18,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.collections.sync_task import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
+from stackroom.assembly.toolboxes import as_little_open, is_open
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext, TaskStopped
@@ -34,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_S = 5.0
 AGAIN_S = 30.0
-SHARE = 0.1
+SHARE = 0.003
 """The share of one core that it takes."""
 RELEASE_CHECKER = "stackroom.packs.check:ReleaseChecker"
 """Slow to import; loaded when the task runs."""
@@ -79,8 +81,11 @@ class DamageTask:
         """Check the catalogues that were not found whole yet, and say how many are not."""
         catalogues = self._app.list_open()
         for catalogue in catalogues:
-            if self._whole.get(catalogue.name) is not catalogue and self._is_whole(catalogue, context):
-                self._whole[catalogue.name] = catalogue
+            if self._whole.get(catalogue.name) is not catalogue:
+                with as_little_open(catalogue):
+                    if self._is_whole(catalogue, context):
+                        self._whole[catalogue.name] = catalogue
+                context.rest(self._share)
         doubtful = sorted(one.name for one in catalogues if self._whole.get(one.name) is not one)
         return f"not whole: {', '.join(doubtful)}" if doubtful else f"{len(catalogues)} catalogues are whole"
 
@@ -180,7 +185,7 @@ class MapTask:
         """Make the map of one catalogue, if it is due, and tell whether it was made."""
         context.check_stopped()
         try:
-            if self._is_quiet(catalogue) and self._is_due(catalogue):
+            if is_open(catalogue) and self._is_quiet(catalogue) and self._is_due(catalogue):
                 report = self._run_map(catalogue.name, context.check_stopped)
                 logger.info("the map of catalogue '%s': %s", catalogue.name, report)
                 return True
@@ -194,8 +199,8 @@ class MapTask:
 
     def _is_quiet(self, catalogue: OpenCatalogue) -> bool:
         """Tell whether this look is the one that finds a catalogue quiet."""
-        files = sorted(catalogue.folder.glob(f"{STORE_FILE}*")) if catalogue.folder else []
-        state = [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]  # opens no catalogue
+        files = [f"{catalogue.folder}/{STORE_FILE}{end}" for end in ("", "-wal")]
+        state = [(one.st_mtime_ns, one.st_size) for one in map(os.stat, filter(os.path.exists, files))]
         known, looks = self._quiet.get(catalogue.name, (None, 0))
         looks = looks + 1 if known == state else 1
         self._quiet[catalogue.name] = (state, looks)

@@ -12,7 +12,7 @@ import filelock
 
 from stackroom.errors import StorageError
 
-LONGEST_REST_S = 1.0
+LONGEST_REST_S = 60.0
 
 
 class TaskStopped(Exception):

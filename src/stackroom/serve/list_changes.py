@@ -4,6 +4,7 @@ They do when the rights of their caller change, and when catalogues are added to
 """
 
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,8 +70,9 @@ class ListChanges:
         async def tell() -> None:
             await bus.publish(ToolsListChanged())
 
+        served = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
         with self.subscribed(identity, tell):
-            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
+            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": served}))
 
     def tell_all(self) -> list[Tell]:
         """Return how to tell each connection, for a change that concerns every caller."""
@@ -104,26 +106,23 @@ async def _tell(subscriber: _Subscriber) -> None:
         logger.debug("a connection was not told that its lists changed: %s", error)
 
 
-def _served(params: types.SubscriptionsListenRequestParams) -> types.SubscriptionFilter:
-    """Return those of the requested kinds of changes that are sent."""
-    return types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
-
-
 LOOK_S = 0.5
-"""The interval at which the library is looked at."""
+"""The interval at which the library is looked at; up to four times as long where a look takes more than 1/500."""
 
 
 async def watch_library(gate: AsyncGate, lists: ListChanges) -> None:
     """Follow the library from when the gate is loaded, and tell every connection when its lists change."""
     async with anyio.create_task_group() as telling:
+        took_s = 0.0
         while True:
-            await anyio.sleep(LOOK_S)
-            loaded = gate.find_loaded()
+            await anyio.sleep(max(LOOK_S, min(500 * took_s, 4 * LOOK_S)))
+            loaded, started = gate.find_loaded(), time.perf_counter()
             try:
                 is_changed = loaded is not None and await anyio.to_thread.run_sync(loaded.refresh)
             except Exception:  # the catalogues that are open go on being served
                 logger.exception("the library could not be looked at")
                 continue
+            took_s = time.perf_counter() - started
             if is_changed:
                 gate.introductions.forget()
                 for tell in lists.tell_all():

@@ -92,8 +92,8 @@ def rest_endpoints(service: Service) -> list[EndpointSpec]:
         operation="resources/read",
     )
     return [
-        EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
         EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
+        EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
         declare(
             "GET",
             "/v1/resources",

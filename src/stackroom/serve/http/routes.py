@@ -64,11 +64,11 @@ def _addresses_of(endpoint: EndpointSpec) -> list[tuple[str, str]]:
 def list_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the server's own endpoints and those that catalogue packages bring."""
     endpoints = [
+        *rest_endpoints(service),  # first, since routes are tried in this order
         *page_endpoints(service),
         *health_endpoints(service),
         *account_endpoints(service),
         *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
-        *rest_endpoints(service),
         MEDIA_FILE,
         EXPORT,
         *service.endpoints,
