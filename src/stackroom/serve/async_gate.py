@@ -171,7 +171,7 @@ WAITING_THREADS = 16
 this queue, refuses one too many."""
 
 
-LONGEST_WAIT_S = 5.0
+LONGEST_WAIT_S = 2.0
 """A call that would wait longer for its turn is refused at once."""
 LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20
 """How long one call counts at most, and over how many calls the usual time is."""
@@ -188,7 +188,7 @@ class _Pool:
 class Workers:
     """Runs a few calls at once, queues some more, and refuses the rest."""
 
-    def __init__(self, *, threads: int = 4, queue: int = 1000, usual_s: float = 0.0) -> None:
+    def __init__(self, *, threads: int = 4, queue: int = 1000, usual_s: float = 0.05) -> None:
         """`usual_s` is how long a call takes at first; then it is measured."""
         self._threads = threads
         self._usual_s = usual_s

@@ -90,7 +90,7 @@ def test_an_answer_that_was_given_before_needs_no_thread() -> None:
 
 
 def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_come_back() -> None:
-    workers = Workers(threads=1, queue=1000, usual_s=2.0)
+    workers = Workers(threads=1, queue=1000, usual_s=0.8)
 
     async def talk() -> None:
         async with anyio.create_task_group() as tasks:
@@ -101,7 +101,7 @@ def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_com
                 await anyio.wait_all_tasks_blocked()
                 with pytest.raises(OverloadedError) as refused:
                     await workers.run(lambda: None, of="one too many")
-                assert refused.value.retry_after_s == 5.0
+                assert refused.value.retry_after_s == 2.0
                 assert workers.in_flight == 4
         for _ in range(100):
             await workers.run(lambda: None, of="quick")

@@ -130,6 +130,8 @@ LAST_ANSWERS_S = 3
 PING_EVERY_S = 20.0
 PONG_WITHIN_S = 20.0
 """WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
+IDLE_S = 75
+"""How long an idle connection is kept: longer than clients wait before they use it again, which would meet its end."""
 WANTED_FILES = 16_384
 GC_THRESHOLDS = (20_000, 20, 20)
 """Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
@@ -198,6 +200,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=IDLE_S,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=LAST_ANSWERS_S,
