@@ -40,6 +40,10 @@ def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]
     page.get_by_role("button", name="Yes, remove").press("Enter")
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     expect(page.get_by_role("status").filter(has_text="The catalogue was removed.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url("**/manage/plays")
+    expect(page.get_by_role("heading", name="Manage Plays")).to_be_visible()
+    assert page.request.delete(f"{visited.origin}/v1/catalogues/plays").ok
 
 
 def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[..., Visit]) -> None:
@@ -53,3 +57,33 @@ def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[...,
     page.get_by_role("button", name="Discard it").click()
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+def test_a_file_that_is_read_wrongly_offers_the_field_that_the_message_speaks_of(visit: Callable[..., Visit]) -> None:
+    visited = visit(width=PHONE)
+    page = visited.open("/add")
+    choose(page, "ragged.csv", "code,play\n1,Hamlet\n2,Macbeth,1606,x\n3,The Tempest\n")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("1 of 3 rows cannot be read", timeout=120_000)
+    assert "--" not in alert.inner_text()
+    visited.check_access()
+    page.get_by_label("Build it without the rows that cannot be read").check()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="ragged is ready")).to_be_visible(timeout=120_000)
+    assert page.request.delete(f"{visited.origin}/v1/catalogues/ragged").ok
+
+
+def test_a_file_that_is_refused_because_others_wait_can_be_sent_again(visit: Callable[..., Visit]) -> None:
+    visited = visit(allowed=("409",))
+    page = visited.open("/add")
+    full = {"error": {"code": "conflict", "message": "8 tables wait to be built already; wait, or discard one of them"}}
+    page.route(
+        "**/v1/tables",
+        lambda route: route.fulfill(status=409, json=full) if route.request.method == "POST" else route.continue_(),
+    )
+    choose(page, "again.csv", PLAYS)
+    expect(page.get_by_role("alert")).to_contain_text("8 tables wait to be built already")
+    page.unroute("**/v1/tables")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="again is ready")).to_be_visible(timeout=120_000)
+    assert page.request.delete(f"{visited.origin}/v1/catalogues/again").ok

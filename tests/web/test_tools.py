@@ -95,3 +95,10 @@ def test_an_address_runs_no_tool_that_changes_something_and_a_form_asks_first(vi
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("region", name="Answer")).to_contain_text("The Uninvited")
     expect(page.get_by_role("region", name="Answer")).to_contain_text("Applied")
+
+
+def test_an_address_with_arguments_by_name_fills_the_form_and_shows_the_answer(visit: Callable[..., Visit]) -> None:
+    page = visit().open("/tools/search?query=space&limit=3&other=1")
+    expect(page.locator("input[name=query], textarea[name=query]")).to_have_value("space")
+    expect(page.locator("input[name=limit]")).to_have_value("3")
+    expect(page.get_by_text("Answered in")).to_be_visible()

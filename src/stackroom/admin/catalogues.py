@@ -14,7 +14,7 @@ from pydantic import Field
 from stackroom.errors import ConflictError, InputError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, Cost
 from stackroom.shelf.embedded.shelf import STORE_FILE
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
 from stackroom.shelf.lock import CatalogueLock
@@ -71,8 +71,10 @@ def _held(place: Installed) -> Iterator[None]:
 
 
 def _get(call: OperationCall, name: str) -> Installed:
-    """Return a catalogue that the caller sees."""
-    call.require_catalogue(name)
+    """Return a catalogue that the caller sees, also one that servers have not opened yet."""
+    sees = call.principal.visibility.sees_catalogue
+    seen = [one.name for one in call.library.list_installed() if sees(one.name)]
+    replace(call, catalogues=lambda: seen).require_catalogue(name)
     return call.library.get_installed(name)
 
 
@@ -193,11 +195,6 @@ def catalogue_tools(call: OperationCall) -> list[ToolSpec]:
     """Declare `catalogues.change`; `call` has the library and the accounts, and each caller takes its place in it."""
     changes = OperationChoice("action", CHANGES)
 
-    def call_of(principal: Principal) -> OperationCall:
-        installed = [one.name for one in call.library.list_installed()]
-        seen = [name for name in installed if principal.visibility.sees_catalogue(name)]
-        return replace(call, identity=identity_of(principal), catalogues=lambda: seen)
-
     return [
         ToolSpec(
             name="catalogues.change",
@@ -207,7 +204,7 @@ def catalogue_tools(call: OperationCall) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.WRITE,
             read_only=False,
-            run=lambda principal, params: changes.perform(call_of(principal), params),
+            run=lambda principal, params: changes.perform(replace(call, identity=identity_of(principal)), params),
             text=_text,
         )
     ]

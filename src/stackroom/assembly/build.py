@@ -90,8 +90,11 @@ def add_catalogue(
     replaces_samples: bool = False,
     model: str | None = None,
     force: bool = False,
+    replaces: bool = False,
 ) -> IngestReport:
     """Build a catalogue from a source, or update an installed one from it.
+
+    With `replaces`, the source takes the place of the only one that the catalogue has: edits by hand stay.
 
     With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
     With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
@@ -100,6 +103,7 @@ def add_catalogue(
     """
     if (known := workshop.library.find_installed(name)) is not None:
         recipe = replace(recipe, loaded=with_own_words(recipe.loaded, known))
+    adopted = _find_adopted(known, source) if replaces else None
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, name, model) if embed and spec.embed else None
     with _guarding(workshop, name, is_wanted=not force and request is UNREQUESTED) as guard:
@@ -117,6 +121,7 @@ def add_catalogue(
             request=request,
             replaces_samples=replaces_samples,
             guard=guard,
+            adopted=adopted,
         )
         is_abandoned = False
         try:
@@ -146,6 +151,8 @@ class _Update:
     request: IngestRequest
     replaces_samples: bool
     guard: UpdateGuard | None
+    adopted: str | None = None
+    """The source whose place this one takes."""
 
     def run(self, progress: Progress) -> IngestReport:
         """Write what has changed, so that it is found by words, then embed and derive the rest.
@@ -198,6 +205,10 @@ class _Update:
 
     def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
         """Write the rows, and make the catalogue visible as a whole."""
+        with _adopting(ledger, self.adopted, self.source.name):
+            return self._write_rows(target, ledger, progress)
+
+    def _write_rows(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
         source, place, spec = self.source, self.place, self.recipe.loaded.spec
         report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
         if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
@@ -214,7 +225,8 @@ class _Update:
         _note_dangling(report, self.shelf.reader(), spec)
         if self.recipe.package is not None:
             self.recipe.package.keep_files(source.name, place.folder)
-        self.workshop.library.complete(place, source=source.name)
+        kept = tuple(one for one in place.sources if one != self.adopted)
+        self.workshop.library.complete(replace(place, sources=kept), source=source.name)
         return report
 
     def _target(self, ledger: Ledger) -> Target:
@@ -236,6 +248,28 @@ class _Update:
         measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
         if report.written or report.removed or report.embedded or not _is_calibrated(self.place, measured_by):
             keep_calibration(reader, measured_by, self.place)
+
+
+def _find_adopted(known: Installed | None, source: RowSource) -> str | None:
+    """Return the source whose place another takes; None where it is the same."""
+    if known is None or len(known.sources) != 1:
+        count = len(known.sources) if known else 0
+        raise InputError(f"the catalogue has {count} sources, and a source takes the place of one; leave out --replace")
+    return None if known.sources[0] == source.name else known.sources[0]
+
+
+@contextmanager
+def _adopting(ledger: Ledger, former: str | None, name: str) -> Iterator[None]:
+    """Take a source for a former one in the block; where it fails, the former one is as it was."""
+    if former is None:
+        yield
+        return
+    ledger.rename_source(former, name)
+    try:
+        yield
+    except BaseException:
+        ledger.rename_source(name, former)
+        raise
 
 
 @contextmanager

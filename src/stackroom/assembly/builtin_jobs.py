@@ -22,6 +22,7 @@ from stackroom.assembly.maintenance import (
     recalibrate,
     refresh_from_source,
 )
+from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.reading import AuditReport
 from stackroom.control.control import Control
@@ -186,7 +187,7 @@ def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
 
 def back_up(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Copy records, accounts and audit into the library's backups folder, with checksums."""
-    plan = plan_backup(maintained)
+    plan = plan_backup(maintained.app, maintained.control, now=maintained.now)
     folder = maintained.app.settings.home / BACKUPS_FOLDER
     made = make_backup(plan, folder, at=maintained.now(), keep=maintained.backups, context=context)
     size_bytes = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
@@ -214,19 +215,21 @@ def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
     _each(context, "pruning", sorted(prunings), prune)
 
 
-def plan_backup(maintained: MaintainedLibrary) -> BackupPlan:
-    """Return what of a library is backed up, and notes on what is not."""
-    library, home, control = maintained.app.library, maintained.app.settings.home, maintained.control
+def plan_backup(
+    app: App, control: Control | None, *, now: Callable[[], datetime] = utc_now, with_models: bool = False
+) -> BackupPlan:
+    """Return what of a library is backed up, and notes on what is not; `control` is None where it has no accounts."""
+    library, home = app.library, app.settings.home
     items = [item for installed in library.list_installed() for item in _catalogue_items(installed)]
     notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
-    database = find_file(control.database)
-    if database is None:
+    database = find_file(control.database) if control else None
+    if control and database is None:
         notes.append(
             f"the control database is PostgreSQL ({control.database.name}) and not in it: use its own tools, such as "
             "pg_dump"
         )
-    else:
-        copy = partial(_copy_control, database, now=maintained.now)
+    elif database is not None:
+        copy = partial(_copy_control, database, now=now)
         items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
     local = home / LOCAL_FILE
     if local.is_file():
@@ -234,6 +237,9 @@ def plan_backup(maintained: MaintainedLibrary) -> BackupPlan:
     config = home / CONFIG_FILE
     if config.is_file():
         items.append(file_item(config.name, config))
+    for folder in (home / TABLES, *([app.settings.models_folder] if with_models else [])):
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(TEMPORARY)]
+        items += [file_item(f"{folder.name}/{path.relative_to(folder).as_posix()}", path) for path in files]
     return BackupPlan(items=tuple(items), notes=tuple(notes))
 
 

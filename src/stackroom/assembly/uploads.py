@@ -1,4 +1,4 @@
-"""The tables that people add on the page: received in pieces, built by `stackroom add` in a process, and undone.
+"""The tables that people add on the page: received in pieces, and built by `stackroom add` in a process.
 
 HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it for a source
 
@@ -13,11 +13,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -36,11 +36,9 @@ from stackroom.errors import (
     StorageError,
     TooLargeError,
 )
-from stackroom.library import Installed
 from stackroom.model.principal import Action, Cost
-from stackroom.shelf.lock import CatalogueLock
 from stackroom.sources.compressed import COMPRESSED
-from stackroom.sources.location import SourceLocation, stem_of
+from stackroom.sources.location import stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
 from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams
 
@@ -59,6 +57,15 @@ class BeginBody(BodyParams):
 
     file: str = Field(min_length=1, max_length=255, description="the name of the file, with its suffix")
     size_bytes: int = Field(ge=0, description="the size of the file")
+    catalogue: str = Field(default="", max_length=80, description="the catalogue that it is to update; else a new one")
+
+
+class BuildBody(BodyParams):
+    """Another attempt to build a table, read in another way."""
+
+    options: dict[Literal["skip", "header-rows", "encoding", "sheet", "records", "accept-losses"], str] = Field(
+        max_length=6, description="options of stackroom add, each with its value"
+    )
 
 
 class PieceParams(QueryParams):
@@ -73,6 +80,8 @@ class TableState(StrEnum):
     """The stages of an uploaded table."""
 
     RECEIVING = "receiving"
+    RECEIVED = "received"
+    """To update a catalogue, when its owner has seen what would change."""
     BUILDING = "building"
     BUILT = "built"
     FAILED = "failed"
@@ -117,7 +126,7 @@ MOST_TABLES = 8
 MOST_PROCESSES = 2
 LOOK_S, DAY_S = 30.0, 86_400.0
 LONGEST_BUILD_S = DAY_S
-END_S = LOCK_TIMEOUT_S = 10.0
+END_S = 10.0
 ROOM = 3
 """How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
 LEAST_FREE_BYTES = 200 * 2**20
@@ -144,15 +153,12 @@ class _Table:
     problem: str | None = None
     report: list[str] = field(default_factory=list)
     is_searchable: bool = False
+    is_update: bool = False
+    options: tuple[str, ...] = ()
     is_discarded: bool = False
     child: LibraryCommand | None = None
     thread: threading.Thread | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
-
-    def has_all_of(self, catalogue: Installed) -> bool:
-        """Tell whether everything in a catalogue comes from the file."""
-        folder = self.path.parent.resolve()
-        return all(Path(SourceLocation.parse(source).location).parent == folder for source in catalogue.sources)
 
 
 PATH = "/v1/tables"
@@ -191,6 +197,7 @@ class Uploads:
             begin("POST", PATH, self.begin_table, target="file"),
             follow("PUT", f"{ONE}/content", self.send_piece, takes_bytes=True, query=PieceParams),
             follow("GET", ONE, self.show_table),
+            one("POST", f"{ONE}/build", self.build_table, body=BuildBody, result=TableResult, cost=Cost.WRITE),
             one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE),
         ]
 
@@ -236,7 +243,8 @@ class Uploads:
                 owner=owner,
                 path=self._make_file(table_id, safe, size_bytes),
                 file=file.replace("\\", "/").rpartition("/")[2],
-                catalogue=self._free_name(catalogue_name(stem_of(safe))),
+                catalogue=request.body.catalogue or self._free_name(catalogue_name(stem_of(safe))),
+                is_update=bool(request.body.catalogue),
                 size_bytes=size_bytes,
                 created_at=self._monotonic(),
             )
@@ -281,36 +289,43 @@ class Uploads:
                 message = f"the file cannot be written: {error.strerror}; make room, and send the piece again"
                 raise StorageError(message) from error
             table.received += len(piece)
-            if table.received == table.size_bytes:
-                table.state = TableState.BUILDING
-                table.thread = start_thread(f"table {table.id}", lambda: self._build(table))
+            if table.received == table.size_bytes and table.is_update:
+                table.state = TableState.RECEIVED
+            elif table.received == table.size_bytes:
+                self._start(table)
         return TableResult.model_validate(table)
+
+    def build_table(self, request: EndpointRequest[Any, BuildBody]) -> TableResult:
+        """Try again to build a table that could not be built, read in another way."""
+        table = self._get(request)
+        with table.lock:
+            if table.state is not TableState.FAILED:
+                raise ConflictError("only a table that could not be built is built again; wait, or send another file")
+            given = request.body.options
+            table.options = tuple(
+                f"--{name}" if name == "accept-losses" else f"--{name}={given[name]}" for name in given
+            )
+            self._start(table)
+        return TableResult.model_validate(table)
+
+    def _start(self, table: _Table) -> None:
+        table.state, table.problem = TableState.BUILDING, None
+        table.thread = start_thread(f"table {table.id}", lambda: self._build(table))
 
     def show_table(self, request: EndpointRequest[Any, Any]) -> TableResult:
         """Tell how far a table is."""
         return TableResult.model_validate(self._get(request))
 
-    def discard_table(self, request: EndpointRequest[Any, Any]) -> None:
-        """Discard a table: stop its build, or remove the catalogue that was built of it."""
-        table = self._get(request)
-        if table.state is TableState.BUILT:
-            self._remove_catalogue(table)
-        self._release(table)
-        if table.is_searchable:  # maybe only now
-            self._remove_catalogue(table)
+    def find_file(self, request: EndpointRequest[Any, Any], table_id: str) -> Path:
+        """Return the received file of a table that is to update a catalogue."""
+        table = self._get(replace(request, path={"id": table_id}))
+        if table.state is not TableState.RECEIVED or table.catalogue != request.path["name"]:
+            raise ConflictError("the file was sent for another catalogue, or has not arrived; send it again")
+        return table.path
 
-    def _remove_catalogue(self, table: _Table) -> None:
-        library, name = self._app.library, table.catalogue
-        place = library.find_place(name)
-        if place is None:
-            return
-        if not table.has_all_of(place):
-            raise ConflictError(
-                f"the catalogue '{name}' has records that are not of this table, so it stays; "
-                f"to remove all of it: stackroom remove {name}"
-            )
-        with CatalogueLock(place.folder, name).held(LOCK_TIMEOUT_S):
-            library.set_aside(name, now=time.time())
+    def discard_table(self, request: EndpointRequest[Any, Any]) -> None:
+        """Discard a table: stop its build; a catalogue that can be searched already stays until it is removed."""
+        self._release(self._get(request))
 
     def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
         owner, table_id = _owner(request), request.path["id"]
@@ -354,7 +369,7 @@ class Uploads:
 
     def _run(self, table: _Table, *options: str) -> dict[str, Any]:
         """Run `stackroom add` beside calls, and return its report."""
-        command = ("add", str(table.path), "--name", table.catalogue, "--yes", *options)
+        command = ("add", str(table.path), "--name", table.catalogue, "--yes", *table.options, *options)
         with self._places:
             process = LibraryCommand(f"the process that builds '{table.catalogue}'", self._app.settings.home, *command)
             with self._lock:
@@ -379,7 +394,7 @@ class Uploads:
             child.end()
         if table.thread is not None:
             table.thread.join(END_S)
-        if table.is_searchable:
+        if table.is_searchable or table.id in self._list_used():
             return
         place = self._app.library.find_place(table.catalogue) if table.thread is not None else None
         if place is not None and not place.is_complete:
@@ -397,14 +412,18 @@ class Uploads:
                 self._release(table)
         if not self._folder.is_dir() or self._app.library.check():
             return
-        library = self._app.library
-        library.purge(now=time.time())
-        kept = [*library.list_installed(), *library.list_removed()]
-        used = " ".join(source for installed in kept for source in installed.sources)
+        self._app.library.purge(now=time.time())
+        used = self._list_used()
         for folder in self._folder.iterdir():
             is_known = folder.name in self._tables or folder.name in used  # also where the library was moved since
             if not is_known and time.time() - folder.stat().st_mtime >= DAY_S:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _list_used(self) -> str:
+        """Return the sources of all catalogues in one text, also of those that were removed and can be put back."""
+        library = self._app.library
+        kept = [*library.list_installed(), *library.list_removed()]
+        return " ".join(source for installed in kept for source in installed.sources)
 
 
 def _owner(request: EndpointRequest[Any, Any]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from stackroom.assembly.model_choice import find_brought_model, want_model
 from stackroom.assembly.orders import Order, read_order
 from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.assembly.renamed_columns import find_lost_columns
+from stackroom.assembly.update_plan import plan_update
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
@@ -91,6 +93,8 @@ def _print_records(proposal: Proposal) -> None:
 @click.option("--accept-losses", is_flag=True, help="Build although rows or letters cannot be read, also with --yes.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
+@click.option("--replace", is_flag=True, help="The table takes the place of the only one that the catalogue has.")
+@click.option("--plan", is_flag=True, help="Say what an update would change, with examples, and change nothing.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
 @choice_options
 @json_option
@@ -104,6 +108,8 @@ def add_command(
     accept_losses: bool,
     no_embed: bool,
     model: str | None,
+    replace: bool,
+    plan: bool,
     force: bool,
     choices: Choices,
     as_json: bool,
@@ -142,6 +148,11 @@ def add_command(
         return
     if not accept_losses:
         _require_few_losses(order, ask=not yes)
+    if plan:
+        _print_plan(
+            plan_update(workshop, order.source, recipe=recipe, name=order.name, replaces=replace), as_json=as_json
+        )
+        return
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
     if not no_embed:
@@ -158,6 +169,7 @@ def add_command(
             replaces_samples=True,
             model=model,
             force=force,
+            replaces=replace,
         )
     _print_report(order.name, report, as_json=as_json)
 
@@ -186,7 +198,9 @@ def _settle(workshop: Workshop, order: Order, choices: Choices, *, show: bool, a
         return order.recipe
     own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
     if own is None:
-        return _proposed_recipe(order, choices, show=show, ask=ask)
+        known = workshop.library.find_installed(order.name)  # its spec keeps its name when it is renamed
+        name = known.spec_name if known and known.own_declaration else order.name
+        return _proposed_recipe(order, choices, name=name, show=show, ask=ask)
     return _adapted_recipe(workshop, order, own, show=show, ask=ask)
 
 
@@ -244,7 +258,7 @@ def describe_built(workshop: Workshop, name: str) -> str:
     return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
 
 
-def _proposed_recipe(order: Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+def _proposed_recipe(order: Order, choices: Choices, *, name: str, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(
@@ -253,11 +267,24 @@ def _proposed_recipe(order: Order, choices: Choices, *, show: bool, ask: bool) -
         )
     if (path := find_path(order.location)) and path.is_file() and path.stat().st_size >= LARGE_BYTES:
         prepare_indexing()
-    proposal = profile_table(order.source).propose(name=order.name, choices=choices)
+    proposal = profile_table(order.source).propose(name=name, choices=choices)
     if show:
         print_proposal(proposal)
     is_agreed = not ask or click.confirm("Build it?", default=True)
     return own_recipe(proposal.loaded) if is_agreed else None
+
+
+def _print_plan(plan: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(plan)
+        return
+    counts = ("added", "changed", "removed", "unchanged", "rejected")
+    click.echo("it would be: " + ", ".join(f"{plan[name]:,} {name}" for name in counts))
+    for one in plan["examples"]:
+        fields = "; ".join(f"{field['field']}: {field['before']} → {field['after']}" for field in one["fields"])
+        click.echo(safe_line(shortened(f"{one['op']} {one['title']} {fields}".rstrip(), LINE_LENGTH)))
+    for place, reason in plan["rejects"]:
+        click.echo(safe_line(f"left out: {place}: {reason}"))
 
 
 def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:

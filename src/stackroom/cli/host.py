@@ -8,6 +8,7 @@ import click
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
+from stackroom.assembly.owner import OwnerPages
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import list_endpoints
 from stackroom.assembly.upkeep import MapTask, add_upkeep
@@ -49,6 +50,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = new_pool("loader", 1)
     uploads = Uploads(app)
+    owners = OwnerPages(app, find_file=uploads.find_file)
     add_upkeep(app, control.database if control else None)
     health = admin.health if admin else ServerHealth(app, None)
     app.background.add(MapTask(app).task(), uploads.task(), health.task())
@@ -66,6 +68,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             endpoints=[
                 *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
                 *uploads.endpoints(),
+                *owners.endpoints(),
             ],
             open_board=(lambda: admin.board) if admin else None,
             health=health,
@@ -76,6 +79,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         loader.shutdown(wait=False, cancel_futures=True)
         app.background.stop()
         uploads.stop()
+        owners.stop()
         if admin:
             admin.stop()
         if control:

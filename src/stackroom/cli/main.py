@@ -49,6 +49,8 @@ COMMANDS = {
     "access": ("stackroom.cli.operations", "Restrict catalogues to selected users and roles."),
     "job": ("stackroom.cli.job", "Show, run and schedule background jobs."),
     "audit": ("stackroom.cli.operations", "Show and verify the audit log."),
+    "backup": ("stackroom.cli.backup", "Copy records, accounts and audit into a folder, with checksums."),
+    "restore": ("stackroom.cli.backup", "Bring a back-up, or one catalogue or the accounts of it, into the library."),
     "model": ("stackroom.cli.model", "Get, list and check embedding models."),
     "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
     "map": ("stackroom.cli.build", "Lay out the records of catalogues on maps, similar ones near each other."),

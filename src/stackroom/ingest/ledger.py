@@ -280,6 +280,14 @@ class Ledger:
         """Store the records that a source gives now, as its last ones."""
         _insert(self._db, "said", ((source, *given) for given in records.items()))
 
+    def rename_source(self, source: str, new: str) -> None:
+        """Take everything that came from a source for what came from another, which takes its place."""
+        with _writing(self._db):
+            for table in ("origins", "rejects", "cells", "changes", "positions", "said", "readings"):
+                self._db.execute(f"DELETE FROM {table} WHERE source = ?", (new,))
+                self._db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (new, source))
+            self._db.execute("DELETE FROM readings WHERE source = ?", (new,))  # of another file
+
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return the record that has one of these identities (unique keys), or None."""
         return _holder_of(self._db, identities)

@@ -4,8 +4,8 @@
     BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
     BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and installation entry
 
-Indexes and packs are not included: they are rebuilt from the records. To restore, copy the files into an empty folder
-and make that the library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
+Indexes and packs are not included: they are rebuilt from the records. `stackroom restore` copies the files into an
+empty library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
 
 The copy of the control database has no state of running processes: the jobs' lease, claims of packages, and the run
 that makes the back-up.
@@ -13,9 +13,10 @@ that makes the back-up.
 
 import os
 import re
+import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from sqlalchemy import update
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
-from stackroom.errors import StorageError
+from stackroom.errors import ConflictError, StorageError
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
@@ -75,7 +76,7 @@ def store_item(name: str, path: Path) -> BackupItem:
     other's locks are gone.
     """
     return BackupItem(
-        name=name, copy=lambda target, checkpoint: _copy_store(path, target, checkpoint), size_bytes=_size(path)
+        name=name, copy=lambda target, checkpoint: copy_store(path, target, checkpoint), size_bytes=_size(path)
     )
 
 
@@ -108,6 +109,29 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
             f"{folder}: the back-up could not be written: {error.strerror or error}; make room, or set another folder"
         ) from error
     return target
+
+
+def restore_files(backup: Path, home: Path, names: Mapping[str, str]) -> None:
+    """Copy files and folders of a back-up into a library: name there → name here, each in one step, none over another.
+
+    Everything is copied beside its place first; a copy that fails leaves the library as it was.
+    """
+    fresh = {home / name: home / f".{Path(name).name}.{secrets.token_hex(4)}{UNFINISHED}" for name in names.values()}
+    try:
+        for source, target in zip(names, fresh, strict=True):
+            if target.exists():
+                raise ConflictError(f"{target} is there already, and nothing was restored; move it away first")
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (shutil.copytree if (backup / source).is_dir() else shutil.copy2)(backup / source, fresh[target])
+            _sync(fresh[target])
+        for target, copied in fresh.items():
+            os.rename(copied, target)  # commit point of each
+            sync_folder(target.parent)
+    except OSError as error:
+        raise StorageError(f"{home}: cannot be written: {error.strerror or error}; make room, and try again") from error
+    finally:
+        for copied in fresh.values():
+            shutil.rmtree(copied, ignore_errors=True) if copied.is_dir() else copied.unlink(missing_ok=True)
 
 
 def list_backups(folder: Path) -> list[Path]:
@@ -174,7 +198,7 @@ def _files(fresh: Path) -> dict[str, dict[str, Any]]:
 
 def _sync(fresh: Path) -> None:
     """Sync a folder with everything in it, so that the rename never exposes empty files."""
-    for path in (*fresh.rglob("*"), fresh):
+    for path in (*(fresh.rglob("*") if fresh.is_dir() else ()), fresh):
         if path.is_dir():
             sync_folder(path)
         else:
@@ -182,11 +206,9 @@ def _sync(fresh: Path) -> None:
 
 
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
-    target = wanted = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    number = 1
-    while target.exists():
-        number += 1
-        target = wanted.with_name(f"{wanted.name}-{number}")
+    wanted = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    last = max((_order(one)[1] for one in folder.glob(f"{wanted.name}*") if NAME.fullmatch(one.name)), default=0)
+    target = wanted.with_name(f"{wanted.name}-{last + 1}") if last else wanted
     os.replace(fresh, target)  # commit point: the back-up is complete
     sync_folder(folder)
     return target
@@ -209,7 +231,7 @@ def _copy_file(source: Path, target: Path) -> None:
     target.chmod(0o600)
 
 
-def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
+def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
     """Copy a snapshot of an SQLite file that others may be writing to."""
     try:
         with (

@@ -372,7 +372,7 @@ def test_a_control_database_of_postgresql_is_left_to_its_own_tools(
     maintained: MaintainedLibrary, control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control.database, "dialect", "postgresql")
-    plan = plan_backup(maintained)
+    plan = plan_backup(maintained.app, maintained.control)
     assert "control.sqlite" not in [item.name for item in plan.items]
     assert "PostgreSQL" in plan.notes[0]
     assert "pg_dump" in plan.notes[0]
@@ -475,7 +475,7 @@ def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_ba
     assert maintained.list_catalogues() == ["films", "notes"]
     with pytest.raises(StorageError, match=r"installed.json is damaged"):
         check_installed(app, "films", never_stop)
-    (note,) = plan_backup(maintained).notes
+    (note,) = plan_backup(maintained.app, maintained.control).notes
     assert note.startswith("'films' is not in it: ")
 
 

@@ -10,6 +10,7 @@ const VIEWS = [
   [/^\/(?:search)?$/u, () => import("./views/home.js")],
   [/^\/c\/(?<catalogue>[^/]+)$/u, () => import("./views/explore/explore.js")],
   [/^\/taste\/(?<catalogue>[^/]+)$/u, () => import("./views/taste/taste.js")],
+  [/^\/manage\/(?<catalogue>[^/]+)$/u, () => import("./views/manage/manage.js")],
   [/^\/music(?:\/(?<page>.+))?$/u, () => import("./views/music/music.js")],
   [/^\/run(?:\/(?<page>[^/]+))?$/u, () => import("./views/run/run.js")],
   [/^\/tools(?:\/(?<name>[^/]+))?$/u, () => import("./views/tools/tools.js")],

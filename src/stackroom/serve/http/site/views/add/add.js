@@ -12,7 +12,7 @@ addIcons({upload: "M12 16V4M7 9l5-5 5 5M4 20h16"});
 export const title = "Add a table";
 const STATES = {building: "is being built", built: "was built", failed: "was not built"};
 const WAITING = ["receiving", "building"];
-const GONE = [401, 403, 404], LONGEST_PAUSE_MS = 1500;
+const AGAIN = [0, 409, 429, 503, 507], GONE = [401, 403, 404], LONGEST_PAUSE_MS = 1500;
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export default function Add({address, session}) {
@@ -30,10 +30,10 @@ function Drop() {
     setError(null);
     try {
       stop.current = new AbortController();
-      const id = await sendFile(file, server.piece_bytes, (part) => setSending({file, part}), stop.current.signal);
+      const id = await sendFile(file, server.piece_bytes, (part) => setSending({file, part}), {signal: stop.current.signal});
       go(`/add?table=${id}`);
     } catch (problem) {
-      if (problem.name !== "AbortError") setError(problem);
+      if (problem.name !== "AbortError") setError({...problem, message: problem.message, file});
       setSending(null);
     }
   };
@@ -55,7 +55,7 @@ function Drop() {
   if (!server.max_bytes) return html`<${Empty} title="This server takes no tables"><p>The setting <code>server.max_upload_mb</code> is 0.</p><//>`;
   if (sending) return html`<${Progress} title=${`Sending ${sending.file.name}`} part=${sending.part} cancel=${() => stop.current.abort()} />`;
   const known = server.tables.filter(({state}) => STATES[state]);
-  return html`${error && html`<${Problem} error=${error} />`}
+  return html`${error && html`<${Problem} error=${error} retry=${AGAIN.includes(error.status) && (() => send(error.file))} />`}
     <label class=${`drop ${isOver ? "over" : ""}`}>
       <${Icon} name="upload" /><strong>Drop a table here, or choose a file</strong>
       <span class="quiet">CSV, JSON, Parquet, Excel, OpenDocument or SQLite, also compressed; up to ${bytes(server.max_bytes)}. It stays on this server.</span>
@@ -65,9 +65,8 @@ function Drop() {
       <li key=${id}><a href=${`/add?table=${id}`}>${file}</a> <span class="quiet">${STATES[state]}</span></li>`)}</ul>`}`;
 }
 
-// Announce a file and send it in pieces; `onPart` is told the share that has arrived. Returns the id of the table.
-async function sendFile(file, pieceBytes, onPart, signal) {
-  const {id} = await ask("POST", "/v1/tables", {file: file.name, size_bytes: file.size});
+export async function sendFile(file, pieceBytes, onPart, {signal, ...more} = {}) {
+  const {id} = await ask("POST", "/v1/tables", {file: file.name, size_bytes: file.size, ...more});
   try {
     for (let offset = 0; offset < file.size; offset += pieceBytes) {
       onPart(offset / file.size);
@@ -107,8 +106,9 @@ function Table({path, session}) {
     if (question && !(await confirm(question, {yes: "Yes, remove", no: "Keep", danger: true}))) return;
     stop();
     try {
-      await ask("DELETE", path);
-      toast(said);
+      const owned = table?.is_searchable ? [`/v1/catalogues/${table.catalogue}`] : [];
+      for (const one of state === "built" ? [...owned, path] : [path, ...owned]) await ask("DELETE", one);
+      toast(said, {undo: owned.length && bringBack});
       session.reload();
       go("/add");
     } catch (problem) {
@@ -116,13 +116,34 @@ function Table({path, session}) {
       setLooks(looks + 1);
     }
   };
+  const bringBack = async () => {
+    await ask("POST", `/v1/catalogues/${table.catalogue}/undo`, {});
+    session.reload();
+    go(`/manage/${table.catalogue}`);
+  };
   const discardTable = () => discard("The table was discarded.");
-  const problem = error ?? (table?.problem && {message: table.problem});
+  const build = (options) => ask("POST", `${path}/build`, {options}).then(() => setLooks(looks + 1), setError);
+  const problem = error ?? (table?.problem && {message: inFields(table.problem)});
   return html`${problem && html`<${Problem} error=${problem} />`}
     ${state === "building" ? html`<${Building} table=${table} cancel=${() => discard("The build was cancelled.", "What was built so far is removed.")} />`
-      : state === "built" ? html`<${Built} table=${table} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} and its file are removed from this server.`)} />`
-      : problem ? html`<div class="row">${table && html`<button type="button" class="plain" onClick=${discardTable}>Discard it</button>`}<a href="/add">Choose another file</a></div>`
+      : state === "built" ? html`<${Built} table=${table} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} is removed from this server; for a day it can be brought back.`)} />`
+      : problem ? html`${state === "failed" && html`<${Otherwise} key=${table.problem} problem=${table.problem} onBuild=${build} />`}<div class="row">${table && html`<button type="button" class="plain" onClick=${discardTable}>Discard it</button>`}<a href="/add">Choose another file</a></div>`
       : html`<${Spinner} />`}`;
+}
+
+const OTHERWISE = {skip: "Lines above the header", "header-rows": "Lines of the header", encoding: "Encoding", sheet: "Sheet", records: "Where the records are", "accept-losses": "Build it without the rows that cannot be read"};
+const NAMED = /--(skip|header-rows|encoding|sheet|records|accept-losses)( \d+)?(?: NAME)?/gu;
+const inFields = (text) => text.replace(NAMED, (_whole, name, value = "") => `“${OTHERWISE[name]}”${value}`);
+
+function Otherwise({problem, onBuild}) {
+  const names = [...new Set([...problem.matchAll(NAMED)].map(([, name]) => name))];
+  const onSubmit = (event) => {
+    event.preventDefault();
+    onBuild(Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value)));
+  };
+  return names.length > 0 && html`<form class="card stack" onSubmit=${onSubmit}><h2>Read it otherwise</h2>${names.map((name) => (name === "accept-losses"
+    ? html`<label key=${name} class="inline"><input type="checkbox" name=${name} />${OTHERWISE[name]}</label>` : html`<label key=${name}>${OTHERWISE[name]}<input name=${name} /></label>`))}
+    <div><button type="submit">Try again</button></div></form>`;
 }
 
 function Building({table, cancel}) {
@@ -140,6 +161,6 @@ function Built({table, remove}) {
   useEffect(() => heading.current.focus(), []);
   return html`<${Notice} mood="good"><h2 tabindex="-1" ref=${heading}>${table.catalogue} is ready</h2>
       <ul>${table.report.map((line) => html`<li>${upper(line)}.</li>`)}</ul><//>
-    <div class="row"><a class="button" href=${`/c/${table.catalogue}`}>Search it</a><a class="button plain" href="/add">Add another</a>
+    <div class="row"><a class="button" href=${`/c/${table.catalogue}`}>Search it</a><a class="button plain" href=${`/manage/${table.catalogue}`}>Columns and more</a><a class="button plain" href="/add">Add another</a>
       <button type="button" class="plain danger" onClick=${remove}><${Icon} name="undo" /> Undo: remove it</button></div>`;
 }

@@ -61,7 +61,7 @@ export function useForm(work) {
   const [error, setError] = useState("");
   const send = (event) => {
     event.preventDefault();
-    work().then(() => setError(""), (failure) => setError(failure.message));
+    work(event).then(() => setError(""), (failure) => setError(failure.message));
   };
   return [send, error && html`<p class="error" role="alert">${error}</p>`];
 }

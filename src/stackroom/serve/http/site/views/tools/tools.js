@@ -18,7 +18,7 @@ export default function Tools({address, session}) {
   if (!name) return html`<${ToolList} tools=${session.tools} />`;
   const tool = session.tool(name);
   if (!tool) return html`<${Empty} title=${t`There is no tool “${name}”, or you may not use it`}><p><a href="/tools">All tools</a></p><//>`;
-  return html`<${Tool} key=${name} tool=${tool} given=${argumentsOf(address.query)} />`;
+  return html`<${Tool} key=${name} tool=${tool} given=${argumentsOf(address.query, tool.inputSchema.properties)} />`;
 }
 
 function ToolList({tools}) {
@@ -72,12 +72,22 @@ function isWriting(tool) {
   return tool.annotations?.readOnlyHint !== true;
 }
 
-function argumentsOf(query) {
+// The arguments in an address: as JSON, or each by its name, as in ?query=space&limit=5.
+function argumentsOf(query, properties = {}) {
+  const named = Object.fromEntries([...query].filter(([name]) => name in properties).map(([name, text]) => [name, valueOf(text, properties[name])]));
+  const given = parsed(query.get("a") ?? "{}");
+  return {...named, ...given && typeof given === "object" && !Array.isArray(given) && given};
+}
+
+function valueOf(text, {type}) {
+  return type === "string" ? text : parsed(text) ?? text;
+}
+
+function parsed(text) {
   try {
-    const given = JSON.parse(query.get("a") ?? "{}");
-    return given && typeof given === "object" && !Array.isArray(given) ? given : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return null;
   }
 }
 
