@@ -103,7 +103,7 @@ def test_jobs_changes_audit_logs_and_statements_are_there_for_administrators(
     page.get_by_label("Catalogue").select_option("music")
     page.get_by_label("Statement").fill("DELETE FROM items")
     page.get_by_role("button", name="Run it", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("denied")
+    expect(page.get_by_role("alert")).to_contain_text("Denied")
     page.get_by_label("Statement").fill("SELECT count(*) AS found FROM items WHERE kind = 'artist'")
     page.get_by_label("Statement").press("Control+Enter")
     expect(page.get_by_role("columnheader", name="found")).to_be_visible()
