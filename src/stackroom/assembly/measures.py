@@ -8,6 +8,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
@@ -126,7 +127,10 @@ def find_stalled_vectors(catalogue: OpenCatalogue) -> str | None:
     reader = catalogue.shelf.find_reader()
     if reader is None or not reader.awaiting_vectors or catalogue.folder is None:
         return None
-    waited_s = time.time() - max(path.stat().st_mtime for path in catalogue.folder.glob(f"{STORE_FILE}*"))
+    try:
+        waited_s = time.time() - max(path.stat().st_mtime for path in catalogue.folder.glob(f"{STORE_FILE}*"))
+    except (OSError, ValueError):  # its files have just gone, which is told elsewhere
+        return None
     if waited_s < WAITED_TOO_LONG_S:
         return None
     how = f"bring it up to its sources: stackroom job trigger refresh:{catalogue.name}"
@@ -150,8 +154,9 @@ def iter_server_readings(
     home: Path, tasks: Sequence[TaskStatus], embedders: Iterable[WatchedEmbedder]
 ) -> Iterator[Reading]:
     """Yield the room on the disk, the tasks in the background, and the queries of models and the time they took."""
-    disk = shutil.disk_usage(home)
-    yield from (Reading("disk_free_bytes", disk.free), Reading("disk_size_bytes", disk.total))
+    with suppress(OSError):  # the library's folder is gone, which is told elsewhere
+        disk = shutil.disk_usage(home)
+        yield from (Reading("disk_free_bytes", disk.free), Reading("disk_size_bytes", disk.total))
     for task in tasks:
         yield Reading("task_failures", task.failures, {"task": task.name})
         if (last := task.last_success_at) is not None:
