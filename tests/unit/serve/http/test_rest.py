@@ -75,7 +75,7 @@ def test_a_call_that_there_is_no_room_for_is_refused_at_once_and_noted(local: An
     local.service.workers.in_flight = 1_000_000
     reply = local.client.post("/v1/tools/ping")
     assert reply.status_code == 503
-    assert reply.headers["retry-after"] == "1"
+    assert reply.headers["retry-after"] == "2"
     assert local.last_note().outcome is Outcome.OVERLOADED
 
 
