@@ -296,7 +296,7 @@ def type_of(node: Schema, definitions: Schema, *, with_null: bool = True) -> str
         options = [one for one in node["anyOf"] if with_null or one.get("type") != "null"]
         return " or ".join(type_of(one, definitions) for one in options)
     if "enum" in node:
-        return "one of " + ", ".join(f"`{value}`" for value in node["enum"])
+        return "one of " + ", ".join(f"`{value}`" for value in node["enum"] if value)
     if node.get("type") == "array":
         return f"list of {type_of(node.get('items', {}), definitions)}"
     if isinstance(node.get("additionalProperties"), dict):

@@ -84,7 +84,7 @@ def test_while_the_control_database_is_away_nobody_is_served_and_all_is_well_whe
         postgres.stop()
         try:
             assert "control database" in str(health.find_unready())
-            assert health.problems().keys() == {"control database"}
+            assert health.problems().keys() == {"control database", "jobs"}
         finally:
             postgres.start()
         wait_until(lambda: health.find_unready() is None and health.problems() == {}, timeout_s=PATIENCE_S)

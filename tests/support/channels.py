@@ -207,7 +207,10 @@ class EventStream:
             if line is None:
                 self.is_over = True
                 return None
-            self.is_whole = line.strip() == b"0" or (self.is_whole and not line.strip())
+            if self.is_whole and not line.strip():
+                self.is_over = True  # the connection may serve other requests
+                return None
+            self.is_whole = line.strip() == b"0"
             if line.startswith(b"data: "):
                 return line[6:].decode().strip()
         return None

@@ -198,6 +198,7 @@ def catalogue_tools(call: OperationCall) -> list[ToolSpec]:
     return [
         ToolSpec(
             name="catalogues.change",
+            is_listed=False,
             description="Remove, rename or describe a catalogue; undo a removal or renaming within a day.",
             params=ChangeCatalogueParams,
             result=CatalogueChanged,

@@ -392,7 +392,7 @@ def test_entries_wait_for_a_database_that_is_away_and_durable_ones_are_refused(
             log.write(replace(ENTRY, call_id="durable"), durable=True)
         with pytest.raises(StorageError):
             log.flush()
-    assert [record.message.partition(":")[0] for record in caplog.records] == ["the audit cannot be written"]
+    assert "the audit cannot be written" in [record.message.partition(":")[0] for record in caplog.records]
     execute("ALTER TABLE gone RENAME TO audit")
     log.write(replace(ENTRY, call_id="later"), durable=True)
     assert [row.call_id for row in audit_rows(log)] == ["passing", "later"]
