@@ -23,7 +23,7 @@ from stackroom.tools.listing import EVERY
     "target",
     required=True,
     metavar="FILE",
-    help="A file ending in .csv, .json, .jsonl, .parquet or .xlsx.",
+    help="A file ending in .csv, .json, .jsonl, .parquet, .xlsx or .bib.",
 )
 @click.option(
     "--format",

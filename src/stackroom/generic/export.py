@@ -1,4 +1,4 @@
-"""Result sets as files: every record of a list or a search, in its order, as CSV, JSON, JSON Lines, Parquet or XLSX.
+"""Result sets as files: every record of a list or a search, in its order, as tables, JSON or citations.
 
 Texts are written while records are read. The writers of Parquet and XLSX are loaded when one is asked for.
 """
@@ -6,8 +6,9 @@ Texts are written while records are read. The writers of Parquet and XLSX are lo
 import csv
 import importlib
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
@@ -15,13 +16,20 @@ from typing import Any, NamedTuple
 import orjson
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
+from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord
 from stackroom.model.record import Record
 
 BATCH_ROWS = 1_000
 LIST_MARK = "|"
 """Separates the texts of a list in a cell."""
+
+CITED = {FieldRole.TITLE: "title", FieldRole.PEOPLE: "author", FieldRole.TIME: "year", FieldRole.LINK: "url"}
+YEAR_DIGITS = 4
+NO_KEY = re.compile(r"[^A-Za-z0-9:._-]+")
+LATEX_SIGNS = re.compile(r"[\\{}$&#%_^~]")
+LATEX = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
 
 Row = Sequence[Any]
 
@@ -34,6 +42,7 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
     XLSX = "xlsx"
+    BIB = "bib"
 
 
 MEDIA_TYPES = {
@@ -42,6 +51,7 @@ MEDIA_TYPES = {
     ExportFormat.JSONL: "application/x-ndjson",
     ExportFormat.PARQUET: "application/vnd.apache.parquet",
     ExportFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ExportFormat.BIB: "application/x-bibtex",
 }
 
 
@@ -58,6 +68,8 @@ class ExportedTable:
 
     columns: Sequence[Column]
     rows: Iterator[Row]
+    roles: Mapping[FieldRole, str] = field(default_factory=dict)
+    """The columns that name a record, those who made it and its time, for citations."""
 
 
 def table_of(spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked: bool) -> ExportedTable:
@@ -68,7 +80,8 @@ def table_of(spec: CatalogueSpec, records: Iterable[RankedRecord], *, is_ranked:
         values = plain_values(ranked.record, spec) | {"score": ranked.score, "relevance": ranked.label}
         return [values.get(column.name) for column in columns]
 
-    return ExportedTable(columns=columns, rows=map(row_of, records))
+    roles = {role: found.name for role in CITED if (found := spec.field_with_role(role)) is not None}
+    return ExportedTable(columns=columns, rows=map(row_of, records), roles=roles)
 
 
 def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:
@@ -130,6 +143,27 @@ def _objects(table: ExportedTable, rows: Iterable[Row]) -> Iterator[dict[str, An
         yield {name: value for name, value in zip(names, row, strict=True) if value is not None}
 
 
+def _write_bibtex(table: ExportedTable) -> Iterator[bytes]:
+    """Yield an entry for each record; refuse records that have no makers, or no time."""
+    if not {FieldRole.PEOPLE, FieldRole.TIME} <= table.roles.keys():
+        raise InputError("'format': bib is for catalogues whose records have people and a time, as papers do")
+    for rows in iter_batches(table.rows):
+        yield "".join([_entry_of(one, table.roles) for one in _objects(table, rows)]).encode()
+
+
+def _entry_of(values: Mapping[str, Any], roles: Mapping[FieldRole, str]) -> str:
+    told = {name: values.get(roles.get(role, "")) for role, name in CITED.items()}
+    texts = {name: " and ".join(texts_of(value)) for name, value in told.items() if value not in (None, [])}
+    year = {"year": texts["year"][:YEAR_DIGITS]} if "year" in texts else {}
+    lines = ",\n".join([f"  {name} = {{{_latex(text)}}}" for name, text in (texts | year).items()])
+    return f"@misc{{{NO_KEY.sub('-', str(values['id']))},\n{lines}\n}}\n\n"
+
+
+def _latex(text: str) -> str:
+    """Return a text with the signs that LaTeX reads otherwise."""
+    return LATEX_SIGNS.sub(lambda found: LATEX.get(found[0], f"\\{found[0]}"), " ".join(text.split()))
+
+
 def cell_of(value: Any) -> Any:
     """Return a value as one cell: lists of texts joined, whatever else is nested as JSON."""
     if isinstance(value, list) and all(isinstance(one, str) and LIST_MARK not in one for one in value):
@@ -147,6 +181,7 @@ TEXT_WRITERS: Mapping[ExportFormat, Callable[[ExportedTable], Iterator[bytes]]] 
     ExportFormat.CSV: _write_csv,
     ExportFormat.JSON: _write_json,
     ExportFormat.JSONL: _write_jsonl,
+    ExportFormat.BIB: _write_bibtex,
 }
 FILES = "stackroom.generic.export_files"
 FILE_WRITERS = {ExportFormat.PARQUET: "write_parquet_file", ExportFormat.XLSX: "write_workbook"}

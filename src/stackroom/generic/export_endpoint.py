@@ -17,7 +17,7 @@ from stackroom.tools.spec import validate_fields
 class ExportParams(QueryParams):
     """Which records, and as which kind of file."""
 
-    format: Literal["csv", "json", "jsonl", "parquet", "xlsx"] = Field(description="the kind of file")
+    format: Literal["csv", "json", "jsonl", "parquet", "xlsx", "bib"] = Field(description="the kind of file")
     search: str = Field(
         max_length=20_000,
         description='the arguments of the tool search as a JSON object, such as {"catalogue": "NAME", "query": "*"}',

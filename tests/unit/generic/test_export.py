@@ -34,6 +34,15 @@ rating = { type = "float", filter = true }
 credits = { type = "json" }
 secret = { type = "text", shown = false }
 """
+PAPERS = """
+name = "papers"
+title = "Papers"
+summary = "Papers."
+[fields]
+title = { type = "text", role = "title", search = true }
+authors = { type = "text[]", role = "people", filter = true }
+year = { type = "int", role = "time", filter = true }
+"""
 RECORDS = (
     {"title": "Sparse"},
     {"title": "=1+1", "plot": 'dreams, and a "machine"', "genres": ("Drama", "Family"), "year": 1999, "rating": 7.5},
@@ -121,3 +130,19 @@ def test_a_workbook_has_texts_that_no_program_computes(films: OpenCatalogue) -> 
 def test_an_unknown_field_to_sort_by_is_refused_before_anything_is_written(films: OpenCatalogue) -> None:
     with pytest.raises(InputError, match="cannot be sorted by 'yaer'"):
         exported(films, ExportFormat.CSV, sort="yaer")
+
+
+def test_records_with_people_and_a_time_are_cited_in_bibtex() -> None:
+    spec = compile_text(PAPERS, origin="papers")
+    shelf = MemoryShelf(spec)
+    fields = {"title": "On {sets} & 50 % more", "authors": ("Ada Lind", "Bo Ek"), "year": 2017}
+    shelf.apply([Put(record=Record(id=RecordId("doi/1 a"), fields=fields))])
+    assert exported(open_shelf(shelf), ExportFormat.BIB).decode() == (
+        "@misc{doi-1-a,\n  title = {On \\{sets\\} \\& 50 \\% more},\n"
+        "  author = {Ada Lind and Bo Ek},\n  year = {2017}\n}\n\n"
+    )
+
+
+def test_records_without_people_are_not_cited(films: OpenCatalogue) -> None:
+    with pytest.raises(InputError, match="'format': bib is for catalogues whose records have people and a time"):
+        exported(films, ExportFormat.BIB)

@@ -1,6 +1,7 @@
 // Above the hits: the order of a result set, and its export.
 import {html, useRef, t} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
+import {isCited} from "../../core/catalogue.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 import {CopyButton} from "../../parts/code.js";
@@ -26,7 +27,7 @@ function directionsOf({field, label, type, role}) {
 }
 
 // All records of the result set as a file, in its order, and its address.
-export function Take({asked}) {
+export function Take({asked, catalogue}) {
   const isStyled = useStyle("views/explore/explore.css"), menu = useRef(), close = () => { menu.current.open = false; };
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.open) return;
@@ -39,7 +40,7 @@ export function Take({asked}) {
     <summary class="button plain small"><${Icon} name="download" /><span>Export</span></summary>
     <div class="popover">
       <p class="quiet">All records listed here, as</p>
-      <ul class="plain-list">${FILES.map(([form, label]) => html`<li key=${form}>
+      <ul class="plain-list">${[...FILES, ...(isCited(catalogue.fields) ? [["bib", "BibTeX"]] : [])].map(([form, label]) => html`<li key=${form}>
         <a href=${link("/v1/export", {format: form, search: JSON.stringify(asked)})} download onClick=${close}>${label}</a></li>`)}</ul>
       <${CopyButton} text=${location.href} what="the address of this page" label="Copy link" />
     </div>
