@@ -234,6 +234,8 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
     zoomAt(...placeOf(event), 1.0016 ** -(event.deltaMode ? 33 * event.deltaY : event.deltaY));
   });
   dark.addEventListener("change", () => { density = null; redraw(); }, {signal: stop.signal});
+  // An open record makes the map of a phone smaller, before or after its neighbours are lit.
+  const reveal = () => from !== null && matchMedia("(max-width: 46rem)").matches && box.scrollIntoView();
   const resized = new ResizeObserver(() => {
     ({width, height} = box.getBoundingClientRect());
     ratio = Math.min(2, devicePixelRatio || 1);
@@ -241,6 +243,7 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
     chosen.zoom = 0;
     redraw();
     tellSight();
+    reveal();
   });
   resized.observe(box);
 
@@ -269,7 +272,7 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
       tellSight();
       if (from === null) return;
       move(places[2 * from] / 32767, places[2 * from + 1] / 32767);
-      if (matchMedia("(max-width: 46rem)").matches) box.scrollIntoView();
+      reveal();
     },
     zoom: (factor) => zoomAt(width / 2, height / 2, factor),
     pan: (x, y) => move(camera.x + x * width / 5 / scale(), camera.y + y * height / 5 / scale()),
