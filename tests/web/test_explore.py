@@ -145,9 +145,9 @@ def test_a_table_is_sorted_by_its_columns(visit: Start) -> None:
     expect(page.locator("tbody tr").first).to_contain_text("1963")
     assert "sort=year" in page.url
     with one.late("**/v1/tools/search", asking='"cursor"') as count_asked:
-        page.get_by_role("button", name="Show more").click()
+        page.get_by_role("button", name="Show more", exact=True).click()
         assert count_asked() == 1
-        expect(page.get_by_role("button", name="Show more")).to_be_disabled()
+        expect(page.get_by_role("button", name="Show more", exact=True)).to_be_disabled()
     expect(page.locator("tbody tr")).to_have_count(48)
     one.check_access()
 

@@ -78,9 +78,9 @@ def test_fifty_hostile_records_are_text_in_every_view(
     visited.open(f"/c/{CATALOGUE}")
     cards = page.locator("article.hit h3")
     expect(cards.first).to_be_visible()
-    while page.get_by_role("button", name="Show more").count():
+    while page.get_by_role("button", name="Show more", exact=True).count():
         shown = cards.count()
-        page.get_by_role("button", name="Show more").click()
+        page.get_by_role("button", name="Show more", exact=True).click()
         expect(cards).not_to_have_count(shown)
     assert sorted(cards.all_text_contents()) == sorted(hit["title"] for hit in hits)
     assert_only_text(page)
