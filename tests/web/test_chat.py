@@ -486,7 +486,7 @@ def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alo
     page.get_by_role("button", name="Chat", exact=True).click()
     page.get_by_text("Keys stay in this browser").wait_for()
     one.check_access()
-    address, key = page.get_by_label("Address of the provider"), page.get_by_label(re.compile("^Key"))
+    address, key = page.get_by_label("Provider address"), page.get_by_label(re.compile("^Key"))
     page.get_by_text("Address", exact=True).click()
     address.fill("http://192.168.1.5/v1")
     address.blur()
@@ -521,8 +521,8 @@ def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alo
         assert [headers for headers in other.looked_up if KEY in str(headers)] == []
     expect(key).to_have_value("")
 
-    page.get_by_label("Address of the provider").fill("https://models.example.org")
-    page.get_by_label("Address of the provider").blur()
+    page.get_by_label("Provider address").fill("https://models.example.org")
+    page.get_by_label("Provider address").blur()
     expect(page.get_by_text("This page may not reach https://models.example.org.")).to_be_visible()
     key.fill("of no use")
     other_tab = page.context.new_page()
@@ -641,7 +641,7 @@ def test_without_a_secure_connection_no_key_is_taken(visit: Start) -> None:
     )
     page = one.open("/connect")
     page.get_by_role("button", name="Chat", exact=True).click()
-    expect(page.get_by_text("it works on https and on localhost only")).to_be_visible()
+    expect(page.get_by_text("it works only over https and on localhost")).to_be_visible()
     expect(page.get_by_label(re.compile("^Key"))).to_have_count(0)
     read = page.evaluate(
         """async (name) => {
