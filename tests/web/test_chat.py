@@ -672,7 +672,7 @@ def check_unkept(page: Page) -> None:
         }"""
     )
     assert used == "google"
-    expect(page.get_by_text("This browser keeps nothing")).to_be_visible()
+    expect(page.get_by_text("This browser stores nothing")).to_be_visible()
 
 
 def test_what_was_found_for_another_model_is_told_as_data(visit: Start) -> None:
