@@ -267,5 +267,5 @@ def test_the_account_says_in_words_what_one_may_do(visit: Start, shared_server: 
     one.enter()
     page = one.open("/account")
     facts = page.locator(".facts")
-    expect(facts).to_contain_text("search and read, edit records")
+    expect(facts).to_contain_text("Search and read catalogues, Edit records")
     expect(facts).not_to_contain_text("AccessCatalog")
