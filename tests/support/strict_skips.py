@@ -17,6 +17,7 @@ FORESEEN = (
     "everything can be read here",
     "STACKROOM_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
+    "promtool is not installed",
 )
 """Parts of the reasons that a complete run may give: the platform, its packages, the user, and data that is not in the
 repository."""

@@ -14,7 +14,6 @@ from stackroom.assembly.model_choice import find_brought_model, want_model
 from stackroom.assembly.orders import Order, read_order
 from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.assembly.renamed_columns import find_lost_columns
-from stackroom.assembly.update_plan import plan_update
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
@@ -27,6 +26,7 @@ from stackroom.generic.record_text import field_line, snippet_of, told_fields
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
+from stackroom.packages import load_target
 from stackroom.shelf.embedded.index_process import prepare_indexing
 from stackroom.sources.compressed import find_path
 from stackroom.sources.location import ReadOptions
@@ -36,6 +36,8 @@ LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 80
 LARGE_BYTES = 2_000_000
 """The size of a file from which the process that indexes its records is started while its spec is inferred."""
+PLAN = "stackroom.assembly.update_plan:plan_update"
+"""Loaded for --plan: it makes a copy of the catalogue, as backups do."""
 FIELD_HEADINGS = ("field", "type", "for", "because")
 
 
@@ -150,7 +152,7 @@ def add_command(
         _require_few_losses(order, ask=not yes)
     if plan:
         _print_plan(
-            plan_update(workshop, order.source, recipe=recipe, name=order.name, replaces=replace), as_json=as_json
+            load_target(PLAN)(workshop, order.source, recipe=recipe, name=order.name, replaces=replace), as_json=as_json
         )
         return
     spec, is_own = recipe.loaded.spec, recipe.is_own
