@@ -146,7 +146,7 @@ def _objects(table: ExportedTable, rows: Iterable[Row]) -> Iterator[dict[str, An
 def _write_bibtex(table: ExportedTable) -> Iterator[bytes]:
     """Yield an entry for each record; refuse records that have no makers, or no time."""
     if not {FieldRole.PEOPLE, FieldRole.TIME} <= table.roles.keys():
-        raise InputError("'format': bib is for catalogues whose records have people and a time, as papers do")
+        raise InputError("'format': bib is for catalogues whose records have people and a time")
     for rows in iter_batches(table.rows):
         yield "".join([_entry_of(one, table.roles) for one in _objects(table, rows)]).encode()
 
