@@ -12,26 +12,28 @@ __version__ = "0.2.0"
 LAYOUTS = {"records": 2, "accounts": 9}
 """The numbers of the layouts that this version writes, in each catalogue and in the control database."""
 
-_PUBLIC = (
-    "Catalogue",
-    "Change",
-    "ExpectedError",
-    "Explanation",
-    "InputError",
-    "Library",
-    "NotFoundError",
-    "Record",
-    "Results",
-    "Table",
-    "open",
-)
+_PUBLIC = {
+    "Catalogue": "stackroom.python.catalogue:Catalogue",
+    "Change": "stackroom.python.results:Change",
+    "ExpectedError": "stackroom.errors:ExpectedError",
+    "Explanation": "stackroom.python.results:Explanation",
+    "InputError": "stackroom.errors:InputError",
+    "Library": "stackroom.python.library:Library",
+    "NotFoundError": "stackroom.errors:NotFoundError",
+    "Record": "stackroom.python.results:Record",
+    "Results": "stackroom.python.results:Results",
+    "Table": "stackroom.python.results:Table",
+    "open": "stackroom.python.library:open_library",
+}
+"""The names of the Python API, and where each is."""
 
 
 def __getattr__(name: str) -> Any:
     """Return a name of the Python API."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'stackroom' has no attribute '{name}'")
-    return getattr(import_module("stackroom.python"), name)
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

@@ -248,7 +248,7 @@ class ListenAnswer:
 
     @property
     def _conditions(self) -> list[Condition]:
-        """What everything that is listed by name or by chance has to meet."""
+        """The conditions of all that is listed by name or by chance."""
         genre, first, last = self._query.genre, self._query.from_year, self._query.to_year
         years = [] if first is None and last is None else [Range("year", first, last)]
         return [*([AnyOf("genres", (genre,))] if genre else []), *years]
