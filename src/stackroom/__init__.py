@@ -4,7 +4,7 @@
 package has no side effects.
 """
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 __version__ = "0.2.0"
@@ -25,15 +25,13 @@ _PUBLIC = {
     "Table": "stackroom.python.results:Table",
     "open": "stackroom.python.library:open_library",
 }
-"""The names of the Python API, and where each is."""
 
 
 def __getattr__(name: str) -> Any:
     """Return a name of the Python API."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'stackroom' has no attribute '{name}'")
-    module, _, attribute = _PUBLIC[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return resolve_name(_PUBLIC[name])
 
 
 def __dir__() -> list[str]:
