@@ -9,9 +9,11 @@ import argparse
 import ast
 import inspect
 import json
+import re
 import sys
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -64,6 +66,19 @@ PLAIN_TYPES = {
     "null": "null",
     "anything": "anything",
 }
+SHORT_TYPES = {"string": "text", "integer": "int", "boolean": "bool"}
+SHARED_BY = 4
+"""In how many tools an argument has to be the same, to be told once."""
+NO_ARGUMENTS = {"[OPTIONS]", "COMMAND [ARGS]...", "[COMMAND] [ARGS]..."}
+CLI_NOTE = (
+    "Every command has `--help`, often with an example; each has `--json`, which prints JSON for programs, except {}."
+)
+TOOLS_NOTE = (
+    "An answer comes as structured content with the fields below, and as a short text of the same. `?` marks what may "
+    "be null, `[…]` a list; an object that is not spelled out is as in a tool above. What a field means is "
+    "[at the end](#fields-of-answers). Bounds of texts are in the tool list and in `/openapi.json`. Tools that count "
+    "as a read change nothing."
+)
 BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
 OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
 HTTP_CODES = {
@@ -102,16 +117,24 @@ def lagging_pages(folder: Path) -> list[str]:
 
 def tools_page() -> str:
     """Return the page of every tool: those over every catalogue, of each built-in one, and of a shared server."""
-    parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
     every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=PACKAGES.get("anime").spec))]
-    parts += ["## Every catalogue", *(_tool_section(tool) for tool in generic_tools(every))]
-    for name, tools in iter_catalogue_tools():
-        parts.append(f"## Catalogue `{name}`")
-        parts += [_tool_section(tool) for tool in tools]
-    parts += ["## Catalogues that can be edited", *(_tool_section(tool) for tool in list_edit_tools())]
-    parts += ["## A shared server", "What `stackroom serve --http` offers beside, to those who have the action."]
-    parts += [_tool_section(tool) for tool in list_house_tools()]
-    return _page("Tools", parts)
+    groups = {"Every catalogue": generic_tools(every)}
+    groups |= {f"Catalogue `{name}`": tools for name, tools in iter_catalogue_tools()}
+    groups["Catalogues that can be edited"] = list_edit_tools()
+    groups["A shared server"] = list_house_tools()
+    rows = {
+        tool.name: list(_argument_rows(tool.params.model_json_schema())) for tools in groups.values() for tool in tools
+    }
+    counts = Counter(row for listed in rows.values() for row in listed)
+    shared = [row for row, count in counts.items() if count >= SHARED_BY]
+    told: dict[str, str] = {}
+    parts = [TOOLS_NOTE, _table(("shared argument", "type", "meaning"), shared)]
+    for heading, tools in groups.items():
+        parts.append(f"## {heading}")
+        parts += [_tool_section(tool, rows[tool.name], shared, told) for tool in tools]
+    names = {name for part in parts for name in re.findall(r"(\w+): ", part)}
+    common = [(f"`{name}`", meaning) for name, meaning in MEANINGS["results"].items() if name in names]
+    return _page("Tools", [*parts, "## Fields of answers", _table(("field", "meaning"), common)])
 
 
 def settings_page() -> str:
@@ -168,9 +191,20 @@ def errors_page() -> str:
 
 
 def cli_page() -> str:
-    """Return the help of every command."""
+    """Return every command: its usage, help and options; options of several commands are told once."""
     root = click.Context(cli, info_name="stackroom", terminal_width=HELP_WIDTH, **cli.context_settings)
-    return _page("Commands", [_help_section(context) for context in iter_contexts(root)])
+    contexts = list(iter_contexts(root))
+    options = {context.command_path: list(_iter_options(context)) for context in contexts}
+    counts = Counter(row for rows in options.values() for row in rows)
+    shared = [row for row, count in counts.items() if count > 1 and row[0] != "--json"]
+    without = [
+        f"`{context.command_path}`"
+        for context in contexts
+        if "--json" not in dict(options[context.command_path]) and not isinstance(context.command, click.Group)
+    ]
+    table = _table(("shared option", "meaning"), [(f"`{name}`", meaning) for name, meaning in shared])
+    sections = [_help_section(context, options[context.command_path], shared) for context in contexts]
+    return _page("Commands", [CLI_NOTE.format(", ".join(without)), table, *sections])
 
 
 def catalogue_page() -> str:
@@ -333,6 +367,7 @@ def result_schema(model: type[BaseModel]) -> dict[str, Any]:
             spelled_out = result_schema(inner)
             schema.setdefault("$defs", {}).update(spelled_out.pop("$defs", {}))
             bare["properties"] = spelled_out["properties"]
+            bare["title"] = inner.__name__
             bare.setdefault("description", spelled_out.get("description", ""))
     return schema
 
@@ -350,40 +385,80 @@ def _http_rows() -> Iterator[Row]:
         yield f"`{code}`", str(status), meaning
 
 
-def _tool_section(tool: ToolSpec) -> str:
-    arguments = tool.params.model_json_schema()
-    result = result_schema(tool.result)
+def _tool_section(tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], told: dict[str, str]) -> str:
+    own = [row for row in rows if row not in shared]
+    also = ", ".join(row[0] for row in rows if row in shared)
+    cost = "SQL" if tool.cost is Cost.SQL else f"a {tool.cost}"
     return _joined(
         [
             f"### `{tool.name}`",
-            tool.description,
-            f"{tool.title + '. ' if tool.title else ''}Needs the action `{tool.action}`; counts as "
-            + ("SQL" if tool.cost is Cost.SQL else f"a {tool.cost}")
-            + (" and changes nothing." if tool.read_only else "."),
-            _table(("argument", "type", "default", "limits", "meaning"), _argument_rows(arguments)),
-            _table(("result field", "type", "meaning"), _result_rows(result)),
+            f"{tool.description.removesuffix('.')}. Needs `{tool.action}`; counts as {cost}.",
+            _table(("argument", "type", "meaning"), own) if own else "",
+            f"Shared: {also}." if also else "",
+            _answer(result_schema(tool.result), told),
         ]
     )
+
+
+def _answer(schema: Schema, told: dict[str, str]) -> str:
+    """Return the fields of an answer and of each object in it that no answer above has, and what they mean."""
+    definitions = schema.get("$defs", {})
+    lines, meanings = [], []
+    for name, body in _iter_objects(schema, definitions, "answer"):
+        fields = body["properties"]
+        text = ", ".join(f"{key}: {short_type(node, definitions)}" for key, node in fields.items())
+        if told.get(name) == text and name != "answer":
+            continue
+        told[name] = text
+        lines.append(f"{name} {{{text}}}")
+        meanings += [f"`{key}`: {node['description']}" for key, node in fields.items() if _is_own(key, node)]
+    return _joined(["```\n" + "\n".join(lines) + "\n```", "; ".join(text.strip().rstrip(".") for text in meanings)])
+
+
+def _is_own(key: str, node: Schema) -> bool:
+    """Say whether a field has a meaning of its own, beside that of its name in every answer."""
+    return bool(node.get("description")) and node["description"] != MEANINGS["results"].get(key)
+
+
+def _iter_objects(body: Schema, definitions: Schema, name: str) -> Iterator[tuple[str, Schema]]:
+    """Yield an object, and those in it, each once with its name."""
+    waiting, seen = [(name, body)], {name}
+    while waiting:
+        name, body = waiting.pop(0)
+        yield name, body
+        for node in body["properties"].values():
+            inner, _ = _object_in(node, definitions)
+            if inner is not None and inner["title"] not in seen:
+                seen.add(inner["title"])
+                waiting.append((inner["title"], inner))
+
+
+def short_type(node: Schema, definitions: Schema) -> str:
+    """Say in a word what values a field of an answer has."""
+    node = _resolved(node, definitions)
+    if "properties" in node:
+        return str(node["title"])
+    if "anyOf" in node:
+        kinds = [short_type(option, definitions) for option in node["anyOf"]]
+        return "|".join(kind for kind in kinds if kind != "null") + ("?" if "null" in kinds else "")
+    if "enum" in node:
+        return "|".join(value for value in node["enum"] if value)
+    if node.get("type") == "array":
+        return f"[{short_type(node.get('items', {}), definitions)}]"
+    if isinstance(node.get("additionalProperties"), dict):
+        return f"{{NAME: {short_type(node['additionalProperties'], definitions)}}}"
+    kinds = node.get("type", "any")
+    return "|".join(SHORT_TYPES.get(kind, kind) for kind in (kinds if isinstance(kinds, list) else [kinds]))
 
 
 def _argument_rows(schema: Schema) -> Iterator[Row]:
     definitions = schema.get("$defs", {})
     for path, node, is_required in iter_properties(schema, definitions):
-        kind = type_of(node, definitions, with_null=False)
-        default = "required" if is_required else _shown(node.get("default"))
-        yield (
-            f"`{path}`",
-            kind,
-            default,
-            _limits(node),
-            _meaning(node, definitions) or _common_meaning("arguments", path),
-        )
-
-
-def _result_rows(schema: Schema) -> Iterator[Row]:
-    definitions = schema.get("$defs", {})
-    for path, node, _ in iter_properties(schema, definitions):
-        yield f"`{path}`", type_of(node, definitions), _meaning(node, definitions) or _common_meaning("results", path)
+        limits = [limit for limit in limits_of(node) if "character" not in limit]
+        default = _shown(node.get("default"))
+        notes = ["required"] if is_required else [] if default in (NONE, "`false`", '`""`') else [f"default {default}"]
+        kind = ", ".join([type_of(node, definitions, with_null=False), *limits, *notes])
+        yield f"`{path}`", kind, _meaning(node, definitions) or _common_meaning("arguments", path)
 
 
 def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) -> Iterator[Row]:
@@ -410,10 +485,27 @@ def _setting_row(
     )
 
 
-def _help_section(context: click.Context) -> str:
-    text = context.command.get_help(context)
-    lines = "\n".join(line.rstrip() for line in text.splitlines())
-    return f"## `{context.command_path}`\n\n```\n{lines}\n```"
+def _help_section(context: click.Context, options: Sequence[Row], shared: Sequence[Row]) -> str:
+    own = [
+        f"- `{name}`: {meaning.removesuffix('.')}"
+        for name, meaning in options
+        if (name, meaning) not in shared and name != "--json"
+    ]
+    also = ", ".join(f"`{name.split()[0].strip(',')}`" for name, meaning in options if (name, meaning) in shared)
+    pieces = [piece for piece in context.command.collect_usage_pieces(context) if piece not in NO_ARGUMENTS]
+    paragraphs = inspect.cleandoc(context.command.help or "").replace("\b\n", "").split("\n\n")
+    told = [text for text in paragraphs if not text.startswith("Example:")]
+    if isinstance(context.command, click.Group) and len(told) == 1 and not own:
+        return ""
+    heading = f"## `{' '.join([context.command_path, *pieces])}`"
+    return _joined([heading, *told, "\n".join(own), f"Shared: {also}." if also else ""])
+
+
+def _iter_options(context: click.Context) -> Iterator[tuple[str, str]]:
+    for parameter in context.command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and record[1] and "--help" not in record[0]:
+            yield record[0], record[1].replace("  [", " [")
 
 
 def _model_of(node: Schema, definitions: Schema) -> tuple[str | None, str]:

@@ -198,7 +198,9 @@ def test_the_skill_keeps_the_limits_of_the_format() -> None:
 def test_the_skill_names_tools_arguments_fields_and_errors_that_there_are(path: str) -> None:
     written = set(re.findall(r"`([a-z][\w.]*)`", SKILL[path]))
     pages = [(REPO / "docs/reference" / name).read_text(encoding="utf-8") for name in ("tools.md", "errors.md")]
-    known = {part for page in pages for code in re.findall(r"`([^`]+)`", page) for part in re.split(r"\[\]\.|\.", code)}
+    blocks = [block for page in pages for block in re.findall(r"^```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
+    known = {part for page in pages for code in re.findall(r"`([^`\n]+)`", page) for part in code.split(".")}
+    known |= {word for block in blocks for word in re.findall(r"\w+", block)}
     assert written - known - TOOLS.keys() - FromFile.model_fields.keys() - {"flagged"} == set()
 
 
