@@ -82,7 +82,7 @@ class PageEndpoints:
             rest=f"{base}/v1/tools",
             openapi=f"{base}/openapi.json",
             health=f"{base}/health",
-            docs=f"{base}/",
+            docs=f"{base}/docs/",
             authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
             accounts=has_accounts,
             chat=settings.web.page and settings.web.chat,

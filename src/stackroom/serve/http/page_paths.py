@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.errors import StorageError
+from stackroom.serve.http.docs import PLAIN_POLICY, docs_routes
 from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.mcp_server import PICTURE
 from stackroom.settings import WebSettings
@@ -32,6 +33,7 @@ from stackroom.settings import WebSettings
 FOLDER = Path(str(files(__package__) / "site"))
 DOCUMENT = "index.html"
 NOT_FOUND = "not-found.html"
+DOCS = "docs.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
 GRAPH_PLACE = "{{graph}}"
@@ -44,7 +46,6 @@ CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
 QUALITY = 9
 """How hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version."""
 FOR_EVER = "public, max-age=31536000, immutable"
-NOT_FOUND_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 CHAT_ADDRESSES = (
     "https://api.anthropic.com",
     "https://api.openai.com",
@@ -134,10 +135,11 @@ def with_page(
     site = site or SiteFiles()
     views: dict[str, list[str]] = json.loads(site.read(PATHS))
     shown = _Document(site, views, settings, authenticator)
-    headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": NOT_FOUND_POLICY}
+    headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": PLAIN_POLICY}
     not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
     files_of_page = Mount(site.address, BrotliMiddleware(site, quality=QUALITY))
-    return [_PageRoute(shown, [*views]), *routes, files_of_page, *icons, _PageRoute(not_found)]
+    docs = docs_routes(site.read(DOCS), lambda request: _wants_html(request.headers), not_found)
+    return [_PageRoute(shown, [*views]), *routes, files_of_page, *docs, *icons, _PageRoute(not_found)]
 
 
 class _Document:

@@ -42,7 +42,7 @@ def test_programs_are_told_where_everything_is(site: Any, accept: str) -> None:
         "rest": "http://localhost:8080/v1/tools",
         "openapi": "http://localhost:8080/openapi.json",
         "health": "http://localhost:8080/health",
-        "docs": "http://localhost:8080/",
+        "docs": "http://localhost:8080/docs/",
         "authorization": "http://localhost:8080/.well-known/oauth-protected-resource",
         "accounts": True,
         "chat": True,

@@ -32,6 +32,7 @@ PATHS = json.dumps({"/": ["home.js"], "/c/*": ["list.js"], "/search": ["home.js"
 FILES = {
     "index.html": PAGE,
     "not-found.html": PAGE,
+    "docs.html": b"<title>{{title}}</title>{{content}}",
     "paths.json": PATHS,
     "app.js": SCRIPT,
     "views/map.css": b"a{}",

@@ -8,7 +8,16 @@ import re
 import brotli
 import pytest
 
-from stackroom.serve.http.page_paths import DOCUMENT, FOLDER, NOT_FOUND, PATHS, QUALITY, SiteFiles, without_comments
+from stackroom.serve.http.page_paths import (
+    DOCS,
+    DOCUMENT,
+    FOLDER,
+    NOT_FOUND,
+    PATHS,
+    QUALITY,
+    SiteFiles,
+    without_comments,
+)
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -26,6 +35,7 @@ ASSISTANT = "assistant/"
 STATIC_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["']([^"']+)["']""", re.MULTILINE)
 LAZY_IMPORT = re.compile(r"""\bimport\(\s*["'`]([^"'`]+)["'`]\s*\)""")
 STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
+LINKED = re.compile(r"\{\{site\}\}/([\w./-]+)")
 
 
 def text_of(name: str) -> str:
@@ -76,7 +86,7 @@ def test_the_whole_page_is_small() -> None:
 
 def test_every_module_that_is_imported_exists_and_every_file_is_used() -> None:
     names = {name for name in site_names() if not name.startswith(ASSISTANT)}
-    used = {DOCUMENT, NOT_FOUND, PATHS, "style.css", "start.js"}
+    used = {DOCUMENT, NOT_FOUND, DOCS, PATHS, "style.css", "start.js", *LINKED.findall(text_of(DOCS))}
     for name in (one for one in modules() if one in names):
         for other in imported_by(name) | imported_by(name, LAZY_IMPORT) | set(STYLE.findall(text_of(name))):
             assert other in names, f"{name} imports {other}, which does not exist"

@@ -28,7 +28,7 @@ export default function Connect({session}) {
     </div>
     <section class="card"><h2>Addresses</h2><ul class="rows">${addresses(server).map(([name, url]) => html`<li key=${name}>
       <div class="grow"><span class="quiet">${name}</span><br /><code>${url}</code></div><${CopyButton} text=${url} what=${t`the address of ${name}`} /></li>`)}</ul>
-      <p class="quiet after"><a href="/openapi.json" data-document>OpenAPI</a> · <a href="/health" data-document>Health</a>${session.may("ViewAnalytics") || session.may("ServerAdmin") ? html` · <a href="/metrics" data-document>Metrics</a>` : ""}</p></section>
+      <p class="quiet after"><a href="/docs/" data-document>Documentation</a> · <a href="/openapi.json" data-document>OpenAPI</a> · <a href="/health" data-document>Health</a>${session.may("ViewAnalytics") || session.may("ServerAdmin") ? html` · <a href="/metrics" data-document>Metrics</a>` : ""}</p></section>
     ${!server.accounts && html`<${LanguageChoice} />`}
   </div>`;
 }
