@@ -14,6 +14,8 @@ import pytest
 from hatch_build import require_repository, with_absolute_links
 from hatchling.build import build_sdist, build_wheel
 
+from stackroom.serve.http.docs import list_pages
+
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.row("N17")
 
@@ -82,10 +84,11 @@ def files_of_tree() -> dict[str, bytes]:
     """Return the files that belong into the wheel, by their name in it."""
     paths = (path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*") if path.is_file())
     shipped = (path for path in paths if "__pycache__" not in path.parts)
-    return {path.relative_to(ROOT / "src").as_posix(): path.read_bytes() for path in shipped}
+    docs = {f"stackroom/docs/{name}": (ROOT / "docs" / name).read_bytes() for name in list_pages() if name != "rows.md"}
+    return docs | {path.relative_to(ROOT / "src").as_posix(): path.read_bytes() for path in shipped}
 
 
-def test_the_wheel_has_the_files_of_both_packages_and_no_others(wheel: Path) -> None:
+def test_the_wheel_has_the_files_of_both_packages_and_the_documentation_and_no_others(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
     assert shipped == files_of_tree()
