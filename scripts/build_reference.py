@@ -69,6 +69,8 @@ PLAIN_TYPES = {
 SHORT_TYPES = {"string": "text", "integer": "int", "boolean": "bool"}
 SHARED_BY = 4
 """In how many tools an argument has to be the same, to be told once."""
+EMPTY_DEFAULTS = {NONE, "`false`", '`""`', "`[]`"}
+TABLE_TYPES = {"table", "NAME → table", "NAME → table, required"}
 NO_ARGUMENTS = {"[OPTIONS]", "COMMAND [ARGS]...", "[COMMAND] [ARGS]..."}
 CLI_NOTE = (
     "Every command has `--help`, often with an example; each has `--json`, which prints JSON for programs, except {}."
@@ -212,14 +214,18 @@ def catalogue_page() -> str:
     schema = declaration.Declaration.model_json_schema()
     parts = [
         "What a catalogue's declaration may have. NAME stands for a name of your own. A key that is not known is "
-        "refused. [How to write one](../add-a-catalogue.md) has an example, and says which keys have no effect yet."
+        "refused. [How to write one](../add-a-catalogue.md) has an example."
     ]
+    titles: dict[str, str] = {}
     for path, model_name in iter_tables(schema):
         model = getattr(declaration, model_name, None) or getattr(spec, model_name)
-        heading = f"## `[{path}]`" if path else "## At the top"
         body = schema if model_name == schema["title"] else schema["$defs"][model_name]
-        rows = _key_rows(body, schema["$defs"], attribute_docs(model))
-        parts += [heading, _table(("key", "type", "default", "limits", "meaning"), rows)]
+        meanings = attribute_docs(model)
+        tables = {key for key, node in body["properties"].items() if _model_of(node, schema["$defs"])[0]}
+        titles |= {f"{path}.{key}".lstrip("."): meanings[key] for key in tables}
+        rows = [row for row in _key_rows(body, schema["$defs"], meanings) if row[1] not in TABLE_TYPES]
+        heading = f"## `[{path}]`" if path else "## At the top"
+        parts += [heading, titles.get(path.removesuffix(".NAME"), ""), _table(("key", "type", "meaning"), rows)]
     return _page("`catalogue.toml`", parts)
 
 
@@ -455,17 +461,22 @@ def _argument_rows(schema: Schema) -> Iterator[Row]:
     definitions = schema.get("$defs", {})
     for path, node, is_required in iter_properties(schema, definitions):
         limits = [limit for limit in limits_of(node) if "character" not in limit]
-        default = _shown(node.get("default"))
-        notes = ["required"] if is_required else [] if default in (NONE, "`false`", '`""`') else [f"default {default}"]
+        notes = _notes(node, is_required=is_required)
         kind = ", ".join([type_of(node, definitions, with_null=False), *limits, *notes])
         yield f"`{path}`", kind, _meaning(node, definitions) or _common_meaning("arguments", path)
 
 
 def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) -> Iterator[Row]:
     for key, node in body["properties"].items():
-        default = "required" if key in body.get("required", ()) else _shown(node.get("default"))
         kind = type_of(node, definitions, with_null=False).replace("object", "table")
-        yield f"`{key}`", kind, default, _limits(node), meanings[key]
+        notes = _notes(node, is_required=key in body.get("required", ()))
+        yield f"`{key}`", ", ".join([kind, *limits_of(node), *notes]), " ".join(meanings[key].split())
+
+
+def _notes(node: Schema, *, is_required: bool) -> list[str]:
+    """Say that a value is required, or what it is by default if that is not empty."""
+    default = _shown(node.get("default"))
+    return ["required"] if is_required else [] if default in EMPTY_DEFAULTS else [f"default {default}"]
 
 
 def _setting_row(
@@ -544,10 +555,6 @@ def _common_meaning(table: str, path: str) -> str:
     """Return what a field of this name means in every tool; the whole path is looked up first."""
     known = MEANINGS[table]
     return known.get(path) or known.get(path.rsplit(".", 1)[-1].removesuffix("[]"), "")
-
-
-def _limits(node: Schema) -> str:
-    return ", ".join(limits_of(node)) or NONE
 
 
 def _bound(low: float | None, high: float | None, unit: str) -> str:

@@ -184,7 +184,7 @@ class Declaration(Declared):
     search: DeclaredFusion = DeclaredFusion()
     """The merging of the text and vector rankings."""
     recommend: RecommendSpec | None = None
-    """The signals of recommendations; without it, there are none."""
+    """The signals of recommendations; without it, records are recommended by meaning."""
     preferences: PreferencesSpec = PreferencesSpec()
     """The domain's words in sentences of preferences."""
     known: dict[str, KnownSpec] = Field(default={})
