@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
+DOCS := build/docs-env
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
@@ -11,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test quick picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
+.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -25,6 +26,9 @@ test: $(STAMP)  ## install and run all tests; those of the page run even if anot
 
 quick: $(STAMP)  ## run the tests of what has changed since the branch left main (or since BASE=COMMIT)
 	STACKROOM_QUICK=1 STACKROOM_BASE=$(BASE) $(BIN)/python -m pytest -q -n 3 --dist worksteal
+
+docs: $(STAMP) $(DOCS)/.installed  ## build the documentation as static pages with search into build/docs/VERSION, and check every link
+	$(BIN)/python scripts/build_docs.py --generator $(CURDIR)/$(DOCS)/bin/zensical
 
 picture: $(STAMP)  ## draw the picture of the README from the commands of docs/start.md
 	$(BIN)/python scripts/build_picture.py
@@ -100,11 +104,12 @@ eval: $(STAMP)  ## measure quality on every open set of questions, and fail when
 LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --strip-extras --no-header
 
-lock: $(STAMP)  ## update the lock files of the environments, of the container and of the installer from pyproject.toml
+lock: $(STAMP)  ## update the lock files of the environments, of the container, of the installer and of the docs from pyproject.toml
 	$(BIN)/pip install -q pip-tools
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) --extra postgres --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
 	echo uv | $(LOCK) --output-file requirements-installer.lock -
+	echo zensical | $(LOCK) --output-file requirements-docs.lock -
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
@@ -116,3 +121,8 @@ $(SERVING): requirements-server.lock pyproject.toml scripts/environment.sh
 $(STAMP): requirements.lock pyproject.toml scripts/environment.sh
 	sh scripts/environment.sh development
 	touch $(SERVING) $(STAMP)
+
+$(DOCS)/.installed: requirements-docs.lock
+	$(BIN)/python -m venv --clear $(DOCS)
+	$(DOCS)/bin/python -m pip install -q --require-hashes -r requirements-docs.lock
+	touch $@
