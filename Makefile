@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
+.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -89,8 +89,8 @@ bench: $(STAMP)  ## measure latency, start-up and memory on the real anime data
 bench-peers: $(STAMP)  ## compare with other engines, interleaved in one run
 	$(BIN)/python benchmarks/peers.py
 
-bench-large: $(STAMP)  ## measure a catalogue of a million records
-	$(BIN)/python benchmarks/large.py
+bench-scale: $(STAMP)  ## measure how build, memory, search and edits grow with the records: make bench-scale SCALE="--records 10000,1000000"
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 bench-catalogues: $(STAMP)  ## measure papers and documents on the real data, and synced copies
 	$(BIN)/python benchmarks/catalogues.py

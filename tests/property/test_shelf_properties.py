@@ -189,7 +189,7 @@ def test_the_nearest_by_codes_are_the_nearest_by_exact_cosine(
     exact = (exact / np.linalg.norm(exact, axis=1, keepdims=True)).astype(np.float32)
     query = exact[generator.integers(rows)]
     mask = None if share == 1.0 else generator.random(rows) < share
-    found, cosines = build_vector_table(exact).nearest(query, mask=mask, limit=limit)
+    ((found, cosines),) = build_vector_table(exact).nearest_each(query[None, :], mask=mask, limit=limit)
     in_scope = np.arange(rows) if mask is None else np.flatnonzero(mask)
     best = np.sort(exact[in_scope] @ query)[::-1][:limit]
     assert np.allclose(cosines, best, atol=1e-6)

@@ -8,11 +8,13 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.shelf.spool import Spool
 from stackroom.shelf.terms import Entry, asked_term
 from stackroom.text.titles import contains
 
@@ -110,19 +112,18 @@ class TextColumn:
 class TextColumnBuilder:
     """Builds a text column from rows that are added in row order."""
 
-    def __init__(self) -> None:
-        self._letters = bytearray()
+    def __init__(self, folder: Path | None = None) -> None:
+        self._letters = Spool(folder)
         self._ends = array("q")
 
     def add(self, text: bytes) -> None:
         """Add the text of the next row."""
-        self._letters += text
-        self._ends.append(len(self._letters))
+        self._letters.add(text)
+        self._ends.append(self._letters.size_bytes)
 
     def build(self) -> TextColumn:
         """Return the column of the rows added so far."""
-        letters, ends = np.frombuffer(self._letters, dtype=np.uint8), np.frombuffer(self._ends, dtype=np.int64)
-        return TextColumn(letters=letters, ends=ends)
+        return TextColumn(letters=self._letters.build(np.uint8), ends=np.frombuffer(self._ends, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

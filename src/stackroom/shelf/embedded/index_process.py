@@ -23,6 +23,8 @@ WORTHWHILE_RECORDS = 1_024
 """With fewer records so far, there may not be enough to come for a process to be worth its start."""
 DONE = b"done\n"
 FINISH_S = 600.0
+FINISH_EACH_S = 0.01
+"""How long the process may take after the last record at most, and for each record where they are many."""
 
 # Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its columns of texts
 SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool, list[bytes]]
@@ -74,11 +76,11 @@ class IndexProcess:
         record, texts = put.record, [read(put.record) for read in self._texts]
         return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None, texts
 
-    def finish(self) -> bool:
+    def finish(self, records: int) -> bool:
         """Tell the process that all records are stored, wait for it, and return whether it has built the indexes."""
         self._send(None)
         try:
-            answer, _ = self._process.finish(longest_s=FINISH_S)
+            answer, _ = self._process.finish(longest_s=max(FINISH_S, FINISH_EACH_S * records))
         except (UnavailableError, ValueError, OSError):
             return False
         return answer == DONE and self._process.exit_code == 0

@@ -32,7 +32,8 @@ from stackroom.shelf.columns import (
     TextColumnBuilder,
 )
 from stackroom.shelf.embedded.sketches import Sketches
-from stackroom.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
+from stackroom.shelf.embedded.vectors import VectorTable, build_vector_table
+from stackroom.shelf.spool import Spool, iter_blocks
 from stackroom.shelf.terms import ColumnValues, number_fields, term_fields, text_columns
 from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
@@ -126,12 +127,13 @@ def build_segment(
     model: ModelId | None,
     mean: Vector | None = None,
     vector_no: int = 0,
+    folder: Path | None = None,
 ) -> Segment:
-    """Build a segment in memory; rows come in key order.
+    """Build a segment in memory, its largest arrays in the folder if one is given; rows come in key order.
 
     Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
     """
-    builder = SegmentBuilder(spec, model, mean)
+    builder = SegmentBuilder(spec, model, mean, folder=folder)
     for row in rows:
         builder.add(row)
     return builder.build(change_no, vector_no)
@@ -147,6 +149,7 @@ class SegmentBuilder:
         mean: Vector | None = None,
         *,
         values: ColumnValues | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._spec = spec
         self._values = values or ColumnValues(spec)
@@ -155,12 +158,12 @@ class SegmentBuilder:
         self._mean = mean
         self._keys = array("q")
         self._titles = TitleArraysBuilder()
-        self._vectors = bytearray()
-        self._has_vectors = False
+        self._vectors = Spool(folder)
+        self._missing = bytes(4 * self._dimension)
         self._awaiting = bytearray()
         self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
         self._numbers = {name: array("d") for name in number_fields(spec)}
-        self._texts = {name: (read, TextColumnBuilder()) for name, read in text_columns(spec).items()}
+        self._texts = {name: (read, TextColumnBuilder(folder)) for name, read in text_columns(spec).items()}
 
     def add(self, row: SegmentRow) -> None:
         """Add the next row."""
@@ -179,15 +182,15 @@ class SegmentBuilder:
 
     def _add_vector(self, vector: Vector | None) -> None:
         """Add the vector of the row whose key was added last; nothing is kept before the first one."""
-        if vector is None and not self._has_vectors:
+        if vector is None and not self._vectors.size_bytes:
             return
-        if not self._has_vectors:
-            self._has_vectors = True
-            self._vectors += bytes(4 * self._dimension * (len(self._keys) - 1))
-        self._vectors += bytes(4 * self._dimension) if vector is None else vector.tobytes()
+        for _ in range(0 if self._vectors.size_bytes else len(self._keys) - 1):
+            self._vectors.add(self._missing)
+        self._vectors.add(self._missing if vector is None else vector.tobytes())
 
     def build(self, change_no: int, vector_no: int) -> Segment:
         """Return the segment of the rows added so far."""
+        titles = TitleIndex(self._titles.build())  # first, since joining its parts takes most memory
         vectors, mean = self._vector_table()
         awaiting = np.frombuffer(self._awaiting, dtype=bool)
         return Segment(
@@ -199,7 +202,7 @@ class SegmentBuilder:
                 numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
                 texts={name: column.build() for name, (_, column) in self._texts.items()},
             ),
-            titles=TitleIndex(self._titles.build()),
+            titles=titles,
             vectors=vectors,
             mean=mean,
             vector_no=vector_no,
@@ -208,9 +211,9 @@ class SegmentBuilder:
 
     def _vector_table(self) -> tuple[VectorTable | None, Vector | None]:
         """Return the vectors, and the mean that was subtracted from them."""
-        if not self._has_vectors:
+        if not self._vectors.size_bytes:
             return None, self._mean
-        rows = np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension)
+        rows = self._vectors.build(np.float32).reshape(-1, self._dimension)
         return _centred_table(rows, is_centred=self._is_centred, mean=self._mean)
 
 
@@ -219,17 +222,19 @@ def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tu
     if not is_centred:
         return build_vector_table(rows), None
     mean = measure_mean(rows) if mean is None else mean
-    for start in range(0, len(rows), BLOCK_ROWS):  # in place: a second array of a million rows would take 1.5 GB
-        block = slice(start, start + BLOCK_ROWS)
+    for block in iter_blocks(rows):  # in place: a second array of a million rows would take 1.5 GB
         rows[block] = centre(rows[block], mean)
     return build_vector_table(rows), mean
 
 
 def with_late_vectors(
-    segment: Segment, rows: Iterable[tuple[Key, Vector | None]], *, model: ModelId, vector_no: int
+    segment: Segment, rows: Iterable[tuple[Key, Vector | None]], *, model: ModelId, vector_no: int, folder: Path
 ) -> Segment:
     """Return a segment with other vectors; rows have every record that has or awaits a vector, in any order."""
-    vectors = np.zeros((segment.columns.size, model.dimension), dtype=np.float32)
+    spool = Spool(folder)
+    for _ in range(segment.columns.size):
+        spool.add(bytes(4 * model.dimension))
+    vectors = spool.build(np.float32).reshape(-1, model.dimension)
     awaiting = np.zeros(segment.columns.size, dtype=bool)
     places = {key: row for row, key in enumerate(segment.keys.tolist())}
     for key, vector in rows:
@@ -261,7 +266,7 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
             sums[file_name] = linked.get(file_name) or measure_file(folder / file_name)
             continue
         with SummedFile(folder / file_name) as file:
-            np.save(file, values)
+            _write_array(file, values)
         sums[file_name] = file.sum()
     meta = {
         "change_no": segment.change_no,
@@ -278,6 +283,13 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
     with SummedFile(folder / META_FILE) as file:
         file.write(orjson.dumps(meta))
     save_sums(folder / SUMS_FILE, sums | {META_FILE: file.sum()})
+
+
+def _write_array(file: SummedFile, values: Array) -> None:
+    """Write an array as `np.save` does."""
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+    for block in iter_blocks(values):
+        file.write(values[block].tobytes())
 
 
 def open_segment(folder: Path) -> Segment:

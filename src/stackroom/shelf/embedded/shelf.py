@@ -339,9 +339,10 @@ class EmbeddedShelf(StoreWriter):
         if indexing is None:
             return
         with closing(indexing):
-            if self.store.change_no() != self.store.count():
+            records = self.store.count()
+            if self.store.change_no() != records:
                 return
-            if not indexing.finish():
+            if not indexing.finish(records):
                 logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:

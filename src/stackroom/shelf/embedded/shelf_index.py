@@ -125,14 +125,16 @@ class ShelfIndex:
         model, change_no = self.store.model(), self.store.change_no()
         vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
         rows = self.store.iter_rows()
-        segment = build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no)
+        segment = build_segment(
+            rows, self.spec, change_no=change_no, model=model, vector_no=vector_no, folder=self.folder
+        )
         self.bases.swap(segment)
         self.store.note_indexed(vector_no)
 
     def build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
         text = self.open_text()
-        builder = SegmentBuilder(self.spec, self.store.model(), values=text.values)
+        builder = SegmentBuilder(self.spec, self.store.model(), values=text.values, folder=self.folder)
         built = []
 
         def added() -> Iterator[SegmentRow]:

@@ -12,6 +12,7 @@ import simsimd
 from numpy.typing import NDArray
 
 from stackroom.model.vectors import Vector
+from stackroom.shelf.spool import iter_blocks
 
 Bits = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -58,13 +59,13 @@ class Sketches:
 
 def build_sketches(vectors: Vector, *, seed: int = 0) -> Sketches:
     """Sketch every row."""
-    sample = vectors[:: max(1, len(vectors) // SAMPLE_ROWS)]
+    step = max(1, len(vectors) // SAMPLE_ROWS)
+    sample = np.concatenate([vectors[block][-block.start % step :: step].copy() for block in iter_blocks(vectors)])
     centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     directions = _directions(sample - centre, np.random.default_rng(seed))
     thresholds = centre @ directions
     bits = np.empty((len(vectors), -(-directions.shape[1] // 8)), dtype=np.uint8)
-    for start in range(0, len(vectors), BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    for block in iter_blocks(vectors):
         bits[block] = _sketch(vectors[block], directions, thresholds)
     first = np.ascontiguousarray(np.ascontiguousarray(bits[:, : FIRST_BITS // 8]).view(np.uint64).T)
     return Sketches(directions=directions, thresholds=thresholds, bits=bits, first=first)

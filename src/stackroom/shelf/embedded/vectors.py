@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.embedded.sketches import Sketches, build_sketches
+from stackroom.shelf.spool import iter_blocks
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int8]
@@ -24,7 +25,6 @@ THREADS = 2
 CPU_FEATURES = Path("/proc/cpuinfo")
 DOT_PRODUCTS = "asimddp"
 """The feature of an ARM processor that multiplies and adds four 8-bit numbers at once, as Linux names it."""
-BLOCK_ROWS = 65_536
 
 SPARE = 100
 """How many more rows than asked for are scored exactly, to make up for the error of 8-bit codes."""
@@ -43,7 +43,7 @@ SKETCHES_ABOVE = 40_000
 
 PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
-"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make bench-large`)."""
+"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make bench-scale`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +55,8 @@ class VectorTable:
     scales: Scores
     sketches: Sketches | None = None
 
-    def nearest(self, query: Vector, *, mask: Mask | None, limit: int) -> tuple[Rows, Scores]:
-        """Return the rows of the mask nearest to the query, best first, with their cosines; ties by row."""
-        return self.nearest_each(query[None, :], mask=mask, limit=limit)[0]
-
     def nearest_each(self, queries: Vector, *, mask: Mask | None, limit: int) -> list[tuple[Rows, Scores]]:
-        """Return for each of several queries the rows nearest to it."""
+        """Return for each query the rows of the mask nearest to it, best first, with their cosines; ties by row."""
         if self._has_vector is not None:
             mask = self._has_vector if mask is None else mask & self._has_vector
         in_scope = len(self.codes) if mask is None else int(np.count_nonzero(mask))
@@ -141,8 +137,7 @@ def quantise(vectors: Vector) -> tuple[Codes, Scores]:
     """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
     codes = np.empty(vectors.shape, dtype=np.int8)
     scales = np.empty(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    for block in iter_blocks(vectors):
         codes[block], scales[block] = _quantised_block(vectors[block])
     return codes, scales
 

@@ -72,7 +72,7 @@ def publish_late(store: Store, bases: BaseFolder, swap_in: SwapIn) -> bool:
     except DamagedIndexError:
         return False
     if base.vector_no < vector_no:
-        base = with_late_vectors(base, store.iter_vectors(), model=model, vector_no=vector_no)
+        base = with_late_vectors(base, store.iter_vectors(), model=model, vector_no=vector_no, folder=bases.folder)
         fresh = bases.write_late(base, like=name)
         if fresh is None or not swap_in(fresh, base.name, name):
             return False

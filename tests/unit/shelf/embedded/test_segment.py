@@ -9,6 +9,7 @@ import pytest
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.vectors import ModelId, centre
 from stackroom.packages import PACKAGES
+from stackroom.shelf import spool
 from stackroom.shelf.embedded.segment import (
     DamagedIndexError,
     Segment,
@@ -93,3 +94,15 @@ def test_the_vector_of_an_only_record_keeps_its_direction() -> None:
     only = build_segment([row(2, "only")], SPEC, change_no=1, model=CENTRED)
     assert only.vectors is not None
     assert np.allclose(only.vectors.exact[0], [0, 0, 1, 0])
+
+
+def test_a_segment_whose_arrays_were_collected_in_files_is_the_one_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(key, f"record {key} {'x' * key}") for key in range(100)]
+    save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED), tmp_path / "of memory")
+    monkeypatch.setattr(spool, "IN_MEMORY_BYTES", 50)
+    monkeypatch.setattr(spool, "BLOCK_BYTES", 100)
+    save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED, folder=tmp_path), tmp_path / "of files")
+    saved = {path.name: path.read_bytes() for path in (tmp_path / "of files").iterdir()}
+    assert saved == {path.name: path.read_bytes() for path in (tmp_path / "of memory").iterdir()}

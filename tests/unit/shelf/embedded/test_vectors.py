@@ -49,7 +49,7 @@ def test_sketches_lose_hardly_anything_and_nothing_outside_the_filter(
     mask = None if share is None else np.random.default_rng(2).random(ROWS) < share
     found = 0
     for query in clustered(50, seed=3):
-        rows, _ = sketched.nearest(query, mask=mask, limit=10)
+        ((rows, _),) = sketched.nearest_each(query[None, :], mask=mask, limit=10)
         assert mask is None or mask[rows].all()
         found += len(set(rows.tolist()) & set(exact_nearest(sketched.exact, query, mask, 10)))
     assert found >= 0.97 * 500
@@ -62,26 +62,26 @@ def unit(seed: int) -> np.ndarray:
 
 def test_the_first_of_hundreds_of_equal_rows_come_first() -> None:
     exact = np.tile(unit(0), (500, 1))
-    rows, _ = build_vector_table(exact).nearest(unit(0), mask=None, limit=5)
+    ((rows, _),) = build_vector_table(exact).nearest_each(unit(0)[None, :], mask=None, limit=5)
     assert rows.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_equal_rows_have_equal_cosines_wherever_they_stand() -> None:
     exact = np.tile(unit(1), (37, 1))
-    _, cosines = build_vector_table(exact).nearest(unit(2), mask=None, limit=37)
+    ((_, cosines),) = build_vector_table(exact).nearest_each(unit(2)[None, :], mask=None, limit=37)
     assert len(set(cosines.tolist())) == 1
 
 
 def test_a_row_at_right_angles_to_the_query_is_ranked_with_a_cosine_of_nothing() -> None:
     exact = np.eye(2, LONG, dtype=np.float32)
-    rows, cosines = build_vector_table(exact).nearest(exact[0], mask=None, limit=2)
+    ((rows, cosines),) = build_vector_table(exact).nearest_each(exact[0][None, :], mask=None, limit=2)
     assert rows.tolist() == [0, 1]
     assert cosines.tolist() == [1.0, 0.0]
 
 
 def test_a_row_without_a_vector_is_not_ranked() -> None:
     exact = np.stack([unit(3), np.zeros(LONG, np.float32)])
-    rows, _ = build_vector_table(exact).nearest(unit(3), mask=None, limit=2)
+    ((rows, _),) = build_vector_table(exact).nearest_each(unit(3)[None, :], mask=None, limit=2)
     assert rows.tolist() == [0]
 
 

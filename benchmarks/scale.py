@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ WARM_UP = 20
 TOP = 10
 LATEST_YEAR = 2012
 BLOCK_ROWS = 65_536
+LOOK_S = 0.2
 BUILD_REPORT = "build.json"
 
 Figures = dict[str, Any]
@@ -50,7 +52,7 @@ class Prepared:
 
 def main() -> None:
     arguments = _arguments()
-    folder = arguments.work / f"large-{arguments.records}"
+    folder = arguments.work / f"scale-{arguments.records}"
     if arguments.rebuild:
         shutil.rmtree(folder, ignore_errors=True)
     anime = load_real_anime(arguments.work)
@@ -69,26 +71,69 @@ def main() -> None:
 
 
 def build(anime: RealAnime, folder: Path, count: int) -> None:
-    """Make the library the way any library is made: apply in batches, then publish."""
+    """Make the library the way any library is made: apply in batches while a second process indexes, then publish."""
     shelf = EmbeddedShelf.create(folder, anime.spec, model=anime.embedder.model)
-    started = time.perf_counter()
-    for number, batch in enumerate(iter_batches(anime, count)):
-        shelf.apply(batch)
-        if number % 50 == 0:
-            print(f"{number * BATCH} records written, {time.perf_counter() - started:.0f} s", file=sys.stderr)
-    applied = time.perf_counter()
-    shelf.publish()
-    published = time.perf_counter()
+    batches, making_s, started, cpu_before_s = iter_batches(anime, count), 0.0, time.perf_counter(), _cpu_s()
+    with PeakMemory() as memory, shelf.exclusive():
+        for number in range(-(-count // BATCH)):
+            before = time.process_time()
+            batch = next(batches)
+            making_s += time.process_time() - before
+            shelf.apply(batch)
+            if number % 50 == 0:
+                print(f"{number * BATCH} records written, {time.perf_counter() - started:.0f} s", file=sys.stderr)
+        applied = time.perf_counter()
+        shelf.publish()
+        published = time.perf_counter()
     shelf.close()
     report = {
         "records": count,
         "noise": NOISE,
         "apply_s": applied - started,
         "publish_s": published - applied,
-        "build_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "cpu_s": _cpu_s() - cpu_before_s - making_s,
+        "making_cpu_s": making_s,
+        "build_peak_mb": memory.peak_mb,
         "disk_mb": {name: size / 1e6 for name, size in _sizes(folder).items()},
     }
     (folder / BUILD_REPORT).write_text(json.dumps(report))
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds of this process and of those it started that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class PeakMemory:
+    """The greatest memory of this process and those it started together, looked at a few times a second (Linux)."""
+
+    def __init__(self) -> None:
+        self.peak_mb = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "PeakMemory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            children = Path("/proc/self/task").glob("*/children")
+            processes = ["self", *(pid for path in children for pid in path.read_text().split())]
+            self.peak_mb = max(self.peak_mb, sum(map(_resident_mb, processes)))
+
+
+def _resident_mb(process: str) -> float:
+    try:
+        pages = int(Path("/proc", process, "statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * resource.getpagesize() / 1e6
 
 
 def iter_batches(anime: RealAnime, count: int, *, seed: int = 0) -> Iterator[list[Put]]:
