@@ -226,6 +226,13 @@ def test_a_list_is_sorted_by_choice_and_exported_as_a_file(visit: Start) -> None
     assert download.value.suggested_filename == "anime.csv"
     assert len(rows) == 305
     assert [row["title"] for row in rows[:24]] == titles(page)
+    page.get_by_text("Export").click()
+    page.get_by_label("What to export").select_option("Counts by Type")
+    with page.expect_download() as counted:
+        page.get_by_role("link", name="CSV").click()
+    counts = list(csv.DictReader(io.StringIO(Path(counted.value.path()).read_text())))
+    facet = page.get_by_role("group", name="Type").locator(".value-count")
+    assert [row["count"] for row in counts][: facet.count()] == facet.all_text_contents()
     page.reload()
     expect(page.get_by_label("Sort")).to_have_value("-year")
 

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.cli.ask import FREE_OPTIONS, asked_of
-from stackroom.cli.filters import parse_conditions
+from stackroom.cli.filters import parse_conditions, split_names
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.errors import InputError, did_you_mean
@@ -62,7 +62,7 @@ def browse_command(
     if by or of:
         stated, excluded = stated_filters(parse_conditions(ctx.args, view.spec), view.spec)
         filters = {**stated, ADULT: True} if adult and view.spec.adult else stated
-        dimensions = [part.strip() for one in by for part in one.split(",") if part.strip()]
+        dimensions = split_names(by)
         is_default = ctx.get_parameter_source("limit") is ParameterSource.DEFAULT
         few = RANKED_SHOWN if not dimensions and is_default else limit
         asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=few)

@@ -1,4 +1,4 @@
-"""`export`: write the records of a catalogue to a file."""
+"""`export`: write the records of a catalogue, or its figures by group, to a file."""
 
 import os
 from collections.abc import Iterable
@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from stackroom.cli.ask import FREE_OPTIONS, search_params
-from stackroom.cli.filters import option_of, split_arguments
+from stackroom.cli.filters import option_of, split_arguments, split_names
 from stackroom.cli.opening import open_app
 from stackroom.errors import InputError
+from stackroom.generic.browse import BrowseParams
 from stackroom.generic.export import ExportFormat, write
 from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
@@ -31,13 +32,24 @@ from stackroom.tools.listing import EVERY
     type=click.Choice([form.value for form in ExportFormat]),
     help="The kind of file, if its name does not say.",
 )
+@click.option("--by", multiple=True, help="Write counts by a field instead: country, year/decade; at most two.")
+@click.option("--of", help="A number: write its figures instead, by group or record by record.")
 @click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
 @click.option("--adult", is_flag=True, help="Write adult records too.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def export_command(
-    arguments: tuple[str, ...], target: str, form: str | None, sort: str, adult: bool, force: bool
+    arguments: tuple[str, ...],
+    target: str,
+    form: str | None,
+    by: tuple[str, ...],
+    of: str | None,
+    sort: str,
+    adult: bool,
+    force: bool,
 ) -> None:
     """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`.
+
+    With --by or --of it writes what `browse` shows, all of it; a QUERY is then words that every record has.
 
     Filters are options named after fields, as for `search`: --year 2015..2020, --tags space,drama, --not-tags horror.
     In CSV and XLSX the texts of a list are separated by |.
@@ -50,7 +62,13 @@ def export_command(
     params = search_params(
         stated[1] if len(stated) == 2 else EVERY, options, [catalogue.spec], limit=10, with_adult=adult
     )
-    table = GenericTools([catalogue]).export(LOCAL_USER, params.model_copy(update={"sort": sort}), label=option_of)
+    tools = GenericTools([catalogue])
+    if by or of:
+        stated_fields = params.model_dump(include={"query", "filters", "exclude"})
+        figures = BrowseParams(**stated_fields, by=split_names(by) or None, of=of, sort=sort or None)
+        table = tools.export_figures(LOCAL_USER, figures)
+    else:
+        table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}), label=option_of)
     _write_file(Path(target), write(table, chosen), force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 

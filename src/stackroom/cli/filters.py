@@ -36,6 +36,11 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return stated, options
 
 
+def split_names(stated: Sequence[str]) -> list[str]:
+    """Return the names of an option that may be repeated, and may have several with commas."""
+    return [part.strip() for one in stated for part in one.split(",") if part.strip()]
+
+
 def without_filters(options: Sequence[str], specs: Mapping[str, CatalogueSpec]) -> list[str]:
     """Return the catalogues that lack one of these filters; refuse filters that no catalogue has all of."""
     names = [name.removeprefix(NOT) for name, _ in _pairs(options)]

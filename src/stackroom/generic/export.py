@@ -1,4 +1,4 @@
-"""Result sets as files: every record of a list or a search, in its order, as tables, JSON or citations.
+"""Result sets and figures as files: every record of a search, or every group, as tables, JSON or citations.
 
 Texts are written while records are read. The writers of Parquet and XLSX are loaded when one is asked for.
 """
@@ -18,7 +18,9 @@ import orjson
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
 from stackroom.errors import InputError
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup
 from stackroom.generic.record import RankedRecord
+from stackroom.generic.shapes import Facet
 from stackroom.model.record import Record
 
 BATCH_ROWS = 1_000
@@ -90,6 +92,41 @@ def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:
     scores = [Column("score", FieldType.FLOAT), Column("relevance", FieldType.ENUM)] if is_ranked else []
     fields = [Column(field.name, field.type) for field in spec.fields.values() if field.shown and field.name != "id"]
     return [Column("id", FieldType.TEXT), *kinds, *fields, *scores]
+
+
+def figures_table(found: AggregateParts) -> ExportedTable:
+    """Return groups with their figures, or records by a number, as a table."""
+    if found.ranked:
+        rows = [(one.id, one.title, one.value) for one in found.ranked]
+        return plain_table(["id", "title", found.of or "value"], rows)
+    groups = found.groups or ([found.overall] if found.overall else [])
+    figures = ("known", *FIGURES) if found.of else ()
+    names = [*(groups[0].values if groups else ()), "count", *figures]
+    return plain_table(names, [[*one.values.values(), one.count, *_figures_of(one, figures)] for one in groups])
+
+
+def _figures_of(group: BrowsedGroup, names: Sequence[str]) -> Iterator[Any]:
+    for name in names:
+        yield group.count if name == "known" and group.known is None else getattr(group, name)
+
+
+def facet_table(facet: Facet) -> ExportedTable:
+    """Return the values of a field with their counts as a table, or the bars of its numbers."""
+    if facet.bars is not None:
+        return plain_table(["first", "last", "count"], [(bar.first, bar.last, bar.count) for bar in facet.bars])
+    return plain_table([facet.field, "count"], [(one.value, one.count) for one in facet.values or ()])
+
+
+def plain_table(names: Sequence[str], rows: Sequence[Row]) -> ExportedTable:
+    """Return rows of texts and numbers as a table, with the type of each column by its values."""
+    columns = [Column(name, _type_of({type(row[place]) for row in rows})) for place, name in enumerate(names)]
+    return ExportedTable(columns=columns, rows=iter(rows))
+
+
+def _type_of(kinds: set[type]) -> FieldType:
+    if str in kinds:
+        return FieldType.TEXT
+    return FieldType.FLOAT if float in kinds else FieldType.INT
 
 
 def plain_values(record: Record, spec: CatalogueSpec) -> dict[str, Any]:

@@ -101,6 +101,8 @@ MOST_FACETS = 16
 VALUES_SHOWN = 12
 VALUES_LIKE = 40
 """How many values are shown to someone who looks for one."""
+VALUES_OF_ONE = 10_000
+"""How many values are listed of a facet that is asked for by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +130,11 @@ class FacetedSet:
             hint, there = did_you_mean(only, list(known)), ", ".join(known) or "none"
             raise InputError(f"'facet': no field '{only[:60]}'{hint} to filter by; there are {there}")
         names = [only] if only else dict.fromkeys((*useful, *chosen))
-        facets = (self._facet(name, known[name], like=like) for name in names)
+        most = VALUES_LIKE if like else VALUES_OF_ONE if only else VALUES_SHOWN
+        facets = (self._facet(name, known[name], like=like, most=most) for name in names)
         return [facet for facet in facets if facet is not None][:MOST_FACETS]
 
-    def _facet(self, name: str, field: FieldSpec, *, like: str) -> Facet | None:
+    def _facet(self, name: str, field: FieldSpec, *, like: str, most: int) -> Facet | None:
         about: dict[str, Any] = {
             "field": name,
             "label": self.view.spec.labels.get(name) or label_of(name),
@@ -147,7 +150,7 @@ class FacetedSet:
         counts = self._counts(field, wanted)
         if not (wanted or left_out) and _is_useless(counts):
             return None
-        values = _values(self._like(field, counts, like), wanted, left_out, like=like)
+        values = _values(self._like(field, counts, like), wanted, left_out, most=most)
         values = sorted(values, key=lambda one: bounds_of(one.value)) if field.brackets else values
         return Facet(**about, values=values, total=len(counts))
 
@@ -211,10 +214,10 @@ def _is_useless(counts: Counter[str]) -> bool:
     return not counts or (len(counts) > VALUES_SHOWN and counts.most_common(1)[0][1] == 1)
 
 
-def _values(counts: Counter[str], chosen: set[str], left_out: set[str], *, like: str) -> list[FacetValue]:
+def _values(counts: Counter[str], chosen: set[str], left_out: set[str], *, most: int) -> list[FacetValue]:
     """Return the most frequent values, with those that were chosen or left out among them."""
     ordered = sorted(counts, key=lambda value: (-counts[value], value))
-    first = ordered[: VALUES_LIKE if like else VALUES_SHOWN]
+    first = ordered[:most]
     marked = [value for value in ordered if value not in first and term_of(value) in chosen | left_out]
     known = {term_of(value) for value in counts}
     gone = sorted(term for term in left_out if term not in known)

@@ -31,7 +31,7 @@ from stackroom.generic.browse import (
     unread_catalogue,
 )
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import ExportedTable, table_of
+from stackroom.generic.export import ExportedTable, facet_table, figures_table, plain_table, table_of
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
 from stackroom.generic.page_parts import describe_catalogue, draw_record, result_parts
@@ -114,6 +114,9 @@ from stackroom.tools.reading import ReadQuestion, plain_reading, read_question
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
 from stackroom.tools.spec import ToolSpec, explanation_lines
 
+MOST_GROUPS = 1_000_000
+"""The most groups of a file."""
+
 
 class GenericTools:
     """The tools over these catalogues; `media` are the files of their records, `own` the tools of their packages."""
@@ -161,7 +164,11 @@ class GenericTools:
         )
 
     def export(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> ExportedTable:
-        """Return all records that a search of one catalogue lists, in its order, as a table."""
+        """Return all records that a search of one catalogue lists, in its order, as a table; or counts by a `facet`."""
+        if params.facet:
+            counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
+            facets = self.search(principal, counted, label=label).facets
+            return facet_table(facets[0]) if facets else plain_table([params.facet, "count"], [])
         chosen, _ = self._chosen(params)
         scoped, readings = _read(chosen, params, principal, label)
         view = only_view(scoped.views, "catalogue")
@@ -170,6 +177,13 @@ class GenericTools:
         every = params.model_copy(update={"limit": FURTHEST, "cursor": None})
         found = self._find(every, scoped, readings, principal)
         return table_of(view.spec, found.page, is_ranked=bool(found.searched))
+
+    def export_figures(self, principal: Principal, params: BrowseParams) -> ExportedTable:
+        """Return all groups that a `browse` counts, or all records by a number, as a table."""
+        if not params.has_figures:
+            raise InputError("'by' or 'of' is needed: the fields to group by, or the number to describe")
+        every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
+        return figures_table(self.browse(principal, every).catalogues[0])
 
     def _find(
         self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion], principal: Principal

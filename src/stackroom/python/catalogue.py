@@ -9,10 +9,9 @@ from uuid import uuid4
 
 from stackroom.catalogue.spec import FieldType
 from stackroom.errors import NotFoundError
-from stackroom.generic.aggregate.shapes import FIGURES, BrowsedGroup
-from stackroom.generic.browse import BrowsedCatalogue, BrowseParams
+from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record, require_record
-from stackroom.generic.export import Column, Row, list_columns, plain_values
+from stackroom.generic.export import Column, Row, figures_table, list_columns, plain_values
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
@@ -144,7 +143,8 @@ class Catalogue:
         params = validate_fields(BrowseParams, {**asked, "filters": as_filters(fields) or None, "limit": limit})
         found = self._tools().browse(LOCAL_USER, params).catalogues[0]
         if params.has_figures:
-            return _figures(found, groups)
+            figures = figures_table(found)
+            return Table(columns=figures.columns, rows=list(figures.rows))
         if field is None:
             rows = [(one.field, one.type, one.min, one.max) for one in found.fields]
             return Table(columns=text_columns("field", "type", "min", "max"), rows=rows)
@@ -249,18 +249,3 @@ def _placed(record: Record, shown: ShownRecord) -> Record:
 def _row(record: Record, columns: Sequence[Column]) -> Row:
     values = {**record.values, "score": record.score, "relevance": record.relevance}
     return [values.get(column.name) for column in columns]
-
-
-def _figures(found: BrowsedCatalogue, groups: Sequence[str]) -> Table:
-    """Return groups, or records by a number, as a table."""
-    if found.ranked:
-        rows = [(one.id, one.title, one.value) for one in found.ranked]
-        return Table(columns=[*text_columns("id", "title"), Column(found.of or "value", FieldType.FLOAT)], rows=rows)
-    listed = found.groups or ([found.overall] if found.overall else [])
-    figures = FIGURES if found.of else ()
-    columns = [*text_columns(*groups), *(Column(name, FieldType.FLOAT) for name in ("count", *figures))]
-    return Table(columns=columns, rows=[_group_row(one, figures) for one in listed])
-
-
-def _group_row(group: BrowsedGroup, figures: Sequence[str]) -> Row:
-    return [*map(str, group.values.values()), group.count, *(getattr(group, name) for name in figures)]

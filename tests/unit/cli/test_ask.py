@@ -131,6 +131,16 @@ def test_records_are_exported_to_a_file_by_its_ending(own: Path, run: Run, tmp_p
     assert [line.split(",")[0] for line in target.read_text().splitlines()] == ["id", "f2", "f3"]
 
 
+def test_counts_by_group_are_exported_with_filters(own: Path, run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "years.csv"
+    asked = ["export", "films", "--year", "..2009", "--by", "year", "--sort", "value", "--to", str(target)]
+    assert run(asked).code == 0
+    lines = target.read_text().splitlines()
+    assert lines[0] == "year,count"
+    assert all(int(line.split(",")[0]) <= 2009 for line in lines[1:])
+    assert len(lines) == 3
+
+
 def test_an_export_replaces_no_file_unless_told_to(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "films.csv"
     target.write_text("mine")

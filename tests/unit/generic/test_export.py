@@ -11,6 +11,7 @@ from openpyxl import load_workbook
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import InputError
+from stackroom.generic.browse import BrowseParams
 from stackroom.generic.export import ExportFormat, write
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
@@ -130,6 +131,43 @@ def test_a_workbook_has_texts_that_no_program_computes(films: OpenCatalogue) -> 
 def test_an_unknown_field_to_sort_by_is_refused_before_anything_is_written(films: OpenCatalogue) -> None:
     with pytest.raises(InputError, match="cannot be sorted by 'yaer'"):
         exported(films, ExportFormat.CSV, sort="yaer")
+
+
+def figures(films: OpenCatalogue, form: ExportFormat, **browse: Any) -> bytes:
+    table = GenericTools([films]).export_figures(LOCAL_USER, BrowseParams(**browse))
+    return b"".join(write(table, form))
+
+
+def test_groups_are_exported_with_their_figures_in_each_kind_of_table(films: OpenCatalogue) -> None:
+    asked: dict[str, Any] = {"by": ["year"], "of": "rating", "sort": "value", "limit": 1}
+    lines = figures(films, ExportFormat.CSV, **asked).decode().splitlines()
+    assert lines == [
+        "year,count,known,min,max,mean,median,sum",
+        "1999,1,1,7.5,7.5,7.5,7.5,7.5",
+        "2001,1,1,8,8,8,8,8",
+    ]
+    assert orjson.loads(figures(films, ExportFormat.JSON, **asked))[1]["mean"] == 8
+    table = pyarrow.parquet.read_table(io.BytesIO(figures(films, ExportFormat.PARQUET, **asked)))
+    assert [str(table.schema.field(name).type) for name in ("year", "mean")] == ["int64", "double"]
+    sheet = load_workbook(io.BytesIO(figures(films, ExportFormat.XLSX, **asked))).active
+    assert [row[0] for row in sheet.iter_rows(values_only=True)] == ["year", 1999, 2001]
+
+
+def test_records_by_a_number_are_exported_all_of_them(films: OpenCatalogue) -> None:
+    lines = figures(films, ExportFormat.CSV, of="year").decode().splitlines()
+    assert lines == ["id,title,year", "films/f2,Full,2001", "films/f1,=1+1,1999"]
+
+
+def test_figures_need_groups_or_a_number(films: OpenCatalogue) -> None:
+    with pytest.raises(InputError, match="'by' or 'of' is needed"):
+        figures(films, ExportFormat.CSV, field="genres")
+
+
+def test_the_counts_of_a_facet_are_those_of_the_result_set(films: OpenCatalogue) -> None:
+    counted = exported(films, ExportFormat.CSV, facet="genres", query="machine").decode().splitlines()
+    assert counted == ["genres,count", "Drama,1", "Family,1"]
+    bars = exported(films, ExportFormat.CSV, facet="year").decode().splitlines()
+    assert bars == ["first,last,count", "1999,1999,1", "2000,2000,0", "2001,2001,1"]
 
 
 def test_records_with_people_and_a_time_are_cited_in_bibtex() -> None:

@@ -231,6 +231,22 @@ def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_sit
     assert years == sorted(years, reverse=True)
 
 
+def test_figures_by_group_are_downloaded_as_browse_counts_them(plain_site: Any) -> None:
+    browse = {"catalogue": "anime", "by": ["type"], "sort": "count"}
+    counted = plain_site.client.post("/v1/tools/browse", json=browse, headers=plain_site.token("ada")).json()
+    asked = {"format": "json", "browse": json.dumps(browse)}
+    reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
+    groups = counted["catalogues"][0]["groups"]
+    assert reply.json() == [{**group["values"], "count": group["count"]} for group in groups]
+
+
+@pytest.mark.parametrize("asked", [{}, {"search": "{}", "browse": "{}"}])
+def test_a_download_is_of_records_or_of_figures(plain_site: Any, asked: dict[str, str]) -> None:
+    params = {"format": "csv", **asked}
+    reply = plain_site.client.get("/v1/export", params=params, headers=plain_site.token("ada"))
+    assert reply.json()["error"]["message"] == "give 'search' or 'browse'"
+
+
 @pytest.mark.parametrize(
     ("search", "says"), [("[", "not valid JSON"), ("[]", "must be a JSON object"), ('{"qury": "x"}', "did you mean")]
 )

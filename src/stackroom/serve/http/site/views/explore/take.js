@@ -1,5 +1,5 @@
 // Above the hits: the order of a result set, and its export.
-import {html, useRef, t} from "../../core/html.js";
+import {html, useRef, useState, t} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
 import {isCited} from "../../core/catalogue.js";
 import {useStyle} from "../../core/store.js";
@@ -26,23 +26,32 @@ function directionsOf({field, label, type, role}) {
   return [[field, t`${label}, A to Z`], [`-${field}`, t`${label}, Z to A`]];
 }
 
-// All records of the result set as a file, in its order, and its address.
-export function Take({asked, catalogue}) {
-  const isStyled = useStyle("views/explore/explore.css"), menu = useRef(), close = () => { menu.current.open = false; };
+// All records of the result set as a file, in its order, or the counts of a facet; and its address.
+export function Take({asked, catalogue, facets = []}) {
+  const isStyled = useStyle("views/explore/explore.css"), menu = useRef(), [facet, setFacet] = useState(""), close = () => { menu.current.open = false; };
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.open) return;
     event.stopPropagation();
     close();
     menu.current.querySelector("summary").focus();
   };
+  const chosen = facets.some(({field}) => field === facet) ? facet : "";
   return isStyled && html`<details ref=${menu} class="take" onKeyDown=${press}
     onFocusOut=${({relatedTarget}) => relatedTarget && !menu.current.contains(relatedTarget) && close()}>
     <summary class="button plain small"><${Icon} name="download" /><span>Export</span></summary>
     <div class="popover">
-      <p class="quiet">All records listed here, as</p>
-      <ul class="plain-list">${[...FILES, ...(isCited(catalogue.fields) ? [["bib", "BibTeX"]] : [])].map(([form, label]) => html`<li key=${form}>
-        <a href=${link("/v1/export", {format: form, search: JSON.stringify(asked)})} download onClick=${close}>${label}</a></li>`)}</ul>
+      <select aria-label="What to export" value=${chosen} onChange=${({target}) => setFacet(target.value)}>
+        <option value="">All records listed here</option>
+        ${facets.map(({field, label}) => html`<option key=${field} value=${field}>${t`Counts by ${label}`}</option>`)}
+      </select>
+      <${Files} given=${{search: JSON.stringify({...asked, ...(chosen && {facet: chosen})})}} isCited=${!chosen && isCited(catalogue.fields)} onClick=${close} />
       <${CopyButton} text=${location.href} what="the address of this page" label="Copy link" />
     </div>
   </details>`;
+}
+
+// What the arguments of a search or of a browse list, as each kind of file.
+export function Files({given, isCited: isBib, onClick}) {
+  return html`<ul class="plain-list files">${[...FILES, ...(isBib ? [["bib", "BibTeX"]] : [])].map(([form, label]) => html`<li key=${form}>
+    <a href=${link("/v1/export", {format: form, ...given})} download onClick=${onClick}>${label}</a></li>`)}</ul>`;
 }

@@ -146,15 +146,15 @@ function Histogram({facet}) {
     change({[`r.${field}`]: range === ".." ? null : range});
   };
   const from = (place) => bars[place].words?.[0] ?? bars[place].first, to = (place) => bars[place].words?.[1] ?? bars[place].last;
-  if (last === 0) return html`<p class="quiet">${from(0) === to(0) ? from(0) : `${from(0)} to ${to(0)}`}</p>`;
-  const handle = (end, place, setPlace) => html`<input type="range" min="0" max=${last} step="1" value=${place} aria-label=${`${label}, ${end}`}
-    aria-valuetext=${String((end === "from" ? from : to)(place))} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
+  if (last === 0) return html`<p class="quiet">${from(0) === to(0) ? from(0) : t`${from(0)} to ${to(0)}`}</p>`;
+  const handle = (end, valueAt, place, setPlace) => html`<input type="range" min="0" max=${last} step="1" value=${place} aria-label=${`${label}, ${end}`}
+    aria-valuetext=${String(valueAt(place))} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
   return html`<div class="histogram">
     <svg viewBox=${`0 0 ${bars.length} 1`} preserveAspectRatio="none" aria-hidden="true">${bars.map(({count}, place) => html`
       <rect key=${place} x=${place + .08} width=".84" y=${1 - height(count, most)} height=${height(count, most)} class=${place >= low && place <= high ? "in" : ""} />`)}</svg>
     <div class="handles">
-      ${handle("from", low, (place) => setEnds([Math.min(place, high), high]))}
-      ${handle("to", high, (place) => setEnds([low, Math.max(place, low)]))}
+      ${handle(t`from`, from, low, (place) => setEnds([Math.min(place, high), high]))}
+      ${handle(t`to`, to, high, (place) => setEnds([low, Math.max(place, low)]))}
     </div>
     <p class="ends"><span>${!bars[0].words && low === stated[0] && facet.low || from(low)}</span><span>${!bars[0].words && high === stated[1] && facet.high || to(high)}</span></p>
   </div>`;

@@ -9,6 +9,7 @@ import {Call} from "../../parts/code.js";
 import {SchemaForm} from "../../parts/form.js";
 import {confirm} from "../../parts/layers.js";
 import {Result} from "../../parts/result.js";
+import {Files} from "../explore/take.js";
 
 export const title = t`Tools`;
 
@@ -61,6 +62,7 @@ function Tool({tool, given}) {
         ${!outcome ? html`<p class="quiet">The answer appears here.</p>` : outcome.error ? html`<${Problem} error=${outcome.error} />` : html`
           <p class="quiet" role="status">Answered in ${outcome.ms} ms.</p>
           <${Result} answer=${outcome.answer} />
+          ${tool.name === "browse" && (outcome.args.by || outcome.args.of) && html`<h3>Export all groups</h3><${Files} given=${{browse: JSON.stringify(outcome.args)}} />`}
           ${next && html`<p><button type="button" class="plain" onClick=${() => show(next)}>Next page</button></p>`}
           <${Call} name=${tool.name} arguments=${outcome.args} />`}
       </section>
