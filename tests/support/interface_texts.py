@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOLE = "\x01"
+QUOTE = '"'
 TEXT = re.compile(r"(?:^|(<[^<>]*>))([^<>]+)(?=<|$)")
 ATTRIBUTE = re.compile(
     r"\s(?:alt|aria-label|description|empty|heading|hint|label|legend|placeholder|submit|title|what)"
@@ -19,11 +20,13 @@ VERBATIM = re.compile(r"<(?:code|kbd|pre)\b")
 WORD = re.compile(r"[^\W\d_]{2}")
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
 REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]+")
+READABLE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z“\x01]{2,}|^[A-Z][a-z]+$|^[A-Z][a-z]+ \x01|^\x01 [a-z]+ \x01$")
+LABEL_KEY = re.compile(r"[{,]\s*([A-Z][a-z]+): (?!t`)")
 BEFORE_REGEX = re.compile(r"(?:^|[(,=:\[!&|?{};>]|\breturn)\s*$")
 
 
 def iter_templates(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each template of a module with its tag, its values as holes, those within values too."""
+    """Yield each template of a module with its tag, its values as holes, those within values too; and quoted texts."""
     stack: list[tuple[str, list[str], int]] = []  # tag, texts, depth of braces
     depth, place = 0, 0
     while place < len(source):
@@ -41,6 +44,8 @@ def iter_templates(source: str) -> Iterator[tuple[str, str]]:
                 texts.append(source[place : place + 2] if letter == "\\" else letter)
                 place += letter == "\\"
         elif skipped := find_skipped(source, place):
+            if letter == QUOTE:
+                yield QUOTE, skipped[0][1:-1]
             place = skipped.end() - 1
         elif letter == "`":
             depth += 1
@@ -75,12 +80,21 @@ def iter_keys(source: str) -> Iterator[str]:
         yield f"{{}} {many or one + 's'}"
 
 
+def iter_unmarked(source: str) -> Iterator[str]:
+    """Yield what reads like a text, or like the label of a column, and is not translated."""
+    counted = {text for texts in PLURAL.findall(source) for text in texts}
+    for tag, text in iter_templates(source):
+        if tag not in {"t", "html"} and READABLE.search(text) and text not in counted:
+            yield text.replace(HOLE, "{}")
+    yield from LABEL_KEY.findall(source)
+
+
 def list_keys(folder: Path) -> dict[str, str]:
     """Return the keys of all modules of a page, each with the module that has it first; not of its libraries."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*.js")):
         name = path.relative_to(folder).as_posix()
-        if not name.startswith(("vendor/", "assistant/")):
+        if not name.startswith("vendor/"):
             for key in iter_keys(path.read_text(encoding="utf-8")):
                 if WORD.search(key.replace("{}", "")):
                     found.setdefault(key, name)

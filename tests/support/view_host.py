@@ -29,9 +29,11 @@ class Assistant:
         """The view in its frame."""
         return self.page.frame_locator("iframe")
 
-    def show(self, *, able: tuple[str, ...] = EVERYTHING, theme: str = "light", tool: str = "search") -> None:
+    def show(
+        self, *, able: tuple[str, ...] = EVERYTHING, theme: str = "light", tool: str = "search", locale: str = "en-GB"
+    ) -> None:
         """Load the view, and wait until it is ready to be told things."""
-        context = {"theme": theme, "toolInfo": {"tool": {"name": tool}}}
+        context = {"theme": theme, "locale": locale, "toolInfo": {"tool": {"name": tool}}}
         can: dict[str, Any] = {name: {} for name in able}
         welcome = {"protocolVersion": "2026-01-26", "hostCapabilities": can, "hostContext": context}
         self.page.evaluate("([view, welcome]) => window.show(view, welcome)", [build_view(), welcome])

@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from support.browsing import PHONE, Visit
 from support.processes import ServerProcess
+from support.view_host import Assistant
 
 pytestmark = pytest.mark.row("Z16", "N13")
 
@@ -41,6 +42,18 @@ def test_the_language_of_the_browser_counts_until_one_is_chosen(browser: Browser
     expect(page.get_by_role("heading", level=1)).to_have_text("Was suchen Sie?")
     expect(page.locator(".catalogue").first).to_contain_text("Einträge")
     context.close()
+
+
+def test_the_view_inside_an_assistant_is_in_the_language_of_the_assistant(
+    visit: Callable[..., Visit], open_server: ServerProcess
+) -> None:
+    assistant = Assistant(visit(), open_server)
+    assistant.show(locale="de-AT")
+    expect(assistant.view.get_by_role("status").first).to_have_text("Suche läuft …")
+    assistant.tell("search", {"query": "a journey through space", "catalogue": "anime", "limit": 2})
+    expect(assistant.view.get_by_role("status").first).to_contain_text("2 Einträge von")
+    expect(assistant.view.locator(".hit-line .sure").first).to_contain_text("Treffer")
+    expect(assistant.view.get_by_role("button", name="Mehr davon").first).to_be_visible()
 
 
 @pytest.mark.parametrize("address", ["/", "/connect", "/run/changes"])

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -100,6 +101,7 @@ def view_contents(document: str) -> types.TextResourceContents:
     return types.TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=document, _meta=VIEW_META)
 
 
+SITE = files("stackroom.serve.http") / "site"
 ENTRY = "assistant/hits.js"
 STYLES = ("style.css", "assistant/hits.css")
 BARE_NAMES = {"preact": "vendor/preact.js"}
@@ -114,6 +116,7 @@ DOCUMENT = """<!doctype html>
 </head>
 <body>
 <div id="app"></div>
+<script type="application/json" id="languages">{languages}</script>
 <script type="module">
 {script}
 </script>
@@ -129,7 +132,20 @@ def build_view() -> str:
     """Return the document."""
     script = join_modules(ENTRY, _read, BARE_NAMES).replace("</script", r"<\/script")
     style = "".join(_read(name) for name in STYLES)
-    return DOCUMENT.format(style=_by_attribute(style), script=script)
+    return DOCUMENT.format(style=_by_attribute(style), script=script, languages=_languages_of(script))
+
+
+def _languages_of(script: str) -> str:
+    """Return the texts of each language that may be in a script, as JSON for a document."""
+    words = " ".join(script.split())
+    known = {Path(path.name).stem: orjson.loads(path.read_bytes()) for path in (SITE / "languages").iterdir()}
+    used = {name: {key: said for key, said in texts.items() if _has_text(words, key)} for name, texts in known.items()}
+    return orjson.dumps(used).decode().replace("<", r"\u003c")
+
+
+def _has_text(words: str, key: str) -> bool:
+    """Tell whether all parts of a text between its values are in a script; `plural` has singulars."""
+    return all(part.strip().removesuffix("es").removesuffix("s") in words for part in key.split("{}"))
 
 
 def _by_attribute(style: str) -> str:
@@ -138,7 +154,7 @@ def _by_attribute(style: str) -> str:
 
 
 def _read(name: str) -> str:
-    return (files("stackroom.serve.http") / "site" / name).read_text(encoding="utf-8")
+    return (SITE / name).read_text(encoding="utf-8")
 
 
 ReadModule = Callable[[str], str]
@@ -153,7 +169,7 @@ _EXPORT_DEFAULT = re.compile(rf"{_START}export\s+default\s+", re.MULTILINE)
 _EXPORT_DECLARED = re.compile(
     rf"{_START}export\s+(?=(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+))", re.MULTILINE
 )
-_SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n?", re.MULTILINE)
 _LEFT = re.compile(rf"{_START}\s*(?:import|export)\b|\bimport\(", re.MULTILINE)
 
 
@@ -207,7 +223,7 @@ class _Joined:
             exported.append("default: $default")
             return "const $default = "
 
-        source = _SOURCE_MAP.sub("", self._read(path))
+        source = _COMMENT.sub("", self._read(path))
         steps = (_IMPORT, imported), (_EXPORT_FROM, passed_on), (_EXPORT_LIST, listed), (_EXPORT_DEFAULT, default)
         for pattern, replaced in (*steps, (_EXPORT_DECLARED, declared)):
             source = pattern.sub(replaced, source)

@@ -8,11 +8,23 @@ from pathlib import Path
 import pytest
 
 from stackroom.serve.http.page_paths import FOLDER
-from support.interface_texts import iter_keys, list_keys
+from support.interface_texts import iter_keys, iter_unmarked, list_keys
 
 pytestmark = pytest.mark.row("Z16")
 
 LANGUAGES = sorted((FOLDER / "languages").glob("*.json"))
+FOR_PROGRAMS = ("vendor/", "core/mcp.js", "views/chat/providers/", "views/chat/loop.js", "views/chat/talk.js")
+"""Modules whose texts are read by language models and servers."""
+NOT_TEXTS = re.compile(
+    r"""Accept|Authorization|Bearer|SELECT|curl|claude\ mcp|application/|\w*\(|\.call|button,|textarea,
+    |Enter|Escape|Arrows|Home|End|(?:Health|Analytics|Users|Roles|Access|Tokens|Jobs|Downloads|Changes|Audit|Logs)$
+    |English|Deutsch|Anthropic|Google|Ollama|Claude\ Code|Cursor|VS\ Code|Streamable\ HTTP|Excel|JSON\ Lines|Parquet
+    |[a-z-]+(?:\ [a-z-]+)*(?:\ \{\})*$|\d|\{\}\ \{\}px|\#version
+    |This\ view\ has\ no|The\ user\ chose|\{\}\\nThe\ user|Unknown$|only\ addresses
+    """,
+    re.VERBOSE,
+)
+"""Formats, selectors, keys, names, classes and styles, and texts for assistants."""
 HOLES = re.compile(r"\{\d?\}")
 
 
@@ -34,6 +46,17 @@ def test_a_translation_has_the_values_of_its_text(path: Path) -> None:
         (key, form) for key, said in texts.items() for form in (said.values() if isinstance(said, dict) else [said])
     ]
     assert [key for key, form in forms if len(HOLES.findall(key)) != len(HOLES.findall(form))] == []
+
+
+def test_every_text_that_people_read_can_be_translated() -> None:
+    found = {
+        f"{name}: {text}"
+        for path in FOLDER.rglob("*.js")
+        if not (name := path.relative_to(FOLDER).as_posix()).startswith((*FOR_PROGRAMS, "views/chat/ui_tools.js"))
+        for text in iter_unmarked(path.read_text(encoding="utf-8"))
+        if not NOT_TEXTS.match(text)
+    }
+    assert found == set()
 
 
 def test_the_languages_that_can_be_chosen_are_those_that_there_are() -> None:

@@ -1,4 +1,6 @@
 // JSON-RPC 2.0 with the assistant that shows a view, by messages between windows (MCP Apps, 2026-01-26).
+import {t} from "../core/language.js";
+
 const UNKNOWN_METHOD = -32601;
 const ANSWERED = ["ping", "ui/resource-teardown"];
 
@@ -10,7 +12,7 @@ export function createBridge(on) {
   function settle({id, result, error}) {
     const asked = waiting.get(id);
     waiting.delete(id);
-    if (error) asked?.reject(new Error(error.message ?? "The assistant refused this."));
+    if (error) asked?.reject(new Error(error.message ?? t`The assistant refused this.`));
     else asked?.resolve(result ?? {});
   }
 

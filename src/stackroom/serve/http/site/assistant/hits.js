@@ -1,9 +1,10 @@
 // The hits of a search inside an assistant: the list of the page, with more of them, and a choice that the model is told.
-import {html, render, useState} from "../core/html.js";
-import {inWords, number, plural, shortened} from "../core/format.js";
+import {html, render, useState, t} from "../core/html.js";
+import {inWords, plural, shortened} from "../core/format.js";
 import {hitOf, isHit, partsOf} from "../parts/found.js";
 import {Hit} from "../parts/hit.js";
 import {createBridge} from "./bridge.js";
+import {speak} from "./language.js";
 import {wear} from "./theme.js";
 
 const VERSION = "2026-01-26";
@@ -12,7 +13,7 @@ const state = {able: {}, context: {}, args: {}, groups: null, result: null, prob
 const bridge = createBridge({
   "ui/notifications/tool-input": ({arguments: args = {}}) => change({args}),
   "ui/notifications/tool-result": (result) => change({...read(result), groups: grouped(result)}),
-  "ui/notifications/tool-cancelled": ({reason}) => change({problem: `The search was cancelled${reason ? `: ${reason}` : ""}.`}),
+  "ui/notifications/tool-cancelled": ({reason}) => change({problem: reason ? t`The search was cancelled: ${reason}.` : t`The search was cancelled.`}),
   "ui/notifications/host-context-changed": (context) => { wear(context); change({context: {...state.context, ...context}}); },
 });
 
@@ -22,7 +23,7 @@ function change(patch) {
 }
 
 const textOf = (result) => (result.content ?? []).filter(({type}) => type === "text").map(({text}) => text).join("\n");
-const read = (result) => ({result, problem: result.isError ? textOf(result) || "The search failed." : ""});
+const read = (result) => ({result, problem: result.isError ? textOf(result) || t`The search failed.` : ""});
 const grouped = (result) => partsOf(result.structuredContent).sections.filter(({items}) => items.every(isHit))
   .map(({label, items}) => ({label: inWords(label), hits: items.map((item) => hitOf({...item, tile: result._meta?.["stackroom/tiles"]?.[item.id]}))}));
 
@@ -65,17 +66,17 @@ function View({able, context, args, groups, result, problem}) {
   const useThese = () => during(() => bridge.ask("ui/update-model-context", {
     content: [{type: "text", text: `The user chose these records:\n${picked.map((hit) => `- ${nameOf(hit)}`).join("\n")}`}],
     structuredContent: {chosen: picked.map(({key, title}) => ({id: key, title: named(title)}))},
-  }), `Your assistant knows your choice of ${plural(picked.length, "record")}.`);
+  }), t`Your assistant knows your choice of ${plural(picked.length, "record")}.`);
   const askAlike = (hit) => during(() => bridge.ask("ui/message", {
-    role: "user", content: [{type: "text", text: `Find more like ${nameOf(hit)}.`}],
-  }), "Your assistant was asked.");
+    role: "user", content: [{type: "text", text: t`Find more like ${nameOf(hit)}.`}],
+  }), t`Your assistant was asked.`);
   const open = (hit) => during(() => bridge.ask("ui/open-link", {url: hit.url}), "");
 
   if (!groups) return problem ? html`<p class="notice" role="alert">${problem}</p>` : html`<p class="quiet" role="status">Searching …</p>`;
   const count = groups.reduce((sum, group) => sum + group.hits.length, 0), total = result.structuredContent?.total;
   return html`<main class="stack">
     ${problem && html`<p class="notice" role="alert">${problem}</p>`}
-    <p class="quiet" role="status">${count === 0 ? "Nothing was found" : plural(count, "record")}${total > count && ` of ${number(total)}`}${args.query && ` for “${args.query}”`}</p>
+    <p class="quiet" role="status">${[count === 0 ? t`Nothing was found` : plural(count, "record"), total > count && t`of ${total}`, args.query && t`for “${args.query}”`].filter(Boolean).join(" ")}</p>
     ${result.structuredContent?.evidence === "none" && count > 0 && html`<p class="notice">No good match; these are only the nearest.</p>`}
     ${groups.map((group) => html`<section key=${group.label} aria-label=${group.label}>
       ${groups.length > 1 && html`<h2>${group.label}</h2>`}
@@ -88,7 +89,7 @@ function View({able, context, args, groups, result, problem}) {
     </section>`)}
     <div class="row foot">
       ${following && html`<button type="button" class="plain small" disabled=${isBusy} onClick=${showMore}>Show more</button>`}
-      ${picked.length > 0 && html`<button type="button" class="small" disabled=${isBusy} onClick=${useThese}>Use ${picked.length === 1 ? "this one" : `these ${picked.length}`}</button>`}
+      ${picked.length > 0 && html`<button type="button" class="small" disabled=${isBusy} onClick=${useThese}>${picked.length === 1 ? t`Use this one` : t`Use these ${picked.length}`}</button>`}
       <span class="quiet" role="status">${said}</span>
     </div>
   </main>`;
@@ -99,11 +100,13 @@ const named = (text, most = 80) => shortened(text.replace(/[\s"“”]+/gu, " ")
 const nameOf = (hit) => `“${named(hit.title)}” (${named(hit.key, 200)})`;
 
 async function start() {
+  speak();
   wear({theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"});
   change({});
   const {hostCapabilities = {}, hostContext = {}} = await bridge.ask("ui/initialize", {
     protocolVersion: VERSION, appInfo: {name: "stackroom", version: "1"}, appCapabilities: {availableDisplayModes: ["inline", "fullscreen"]},
   });
+  speak(hostContext);
   wear(hostContext);
   change({able: hostCapabilities, context: hostContext});
   bridge.tell("ui/notifications/initialized");

@@ -1,5 +1,5 @@
 // Values as people read them, in the language of the interface, and in the reader's own form of it.
-import {LOCALE, t, textOf} from "./language.js";
+import {LOCALE, t, textOf, written} from "./language.js";
 
 export {LOCALE};
 
@@ -9,7 +9,7 @@ export function inWords(name) {
 }
 
 export function number(value) {
-  return typeof value === "number" ? value.toLocaleString(LOCALE, {maximumFractionDigits: 2}) : String(value);
+  return String(written(value));
 }
 
 // A count and what is counted; in other languages "{} records" has the forms.

@@ -35,9 +35,9 @@ export function textOf(english, values, key = english) {
 }
 
 // A tag of templates whose texts are in the language.
-export const inLanguage = (build) => (translate ? (strings, ...values) => build(translate(strings), ...values) : build);
+export const inLanguage = (build) => (strings, ...values) => build(translate ? translate(strings) : strings, ...values);
 
-const written = (value) => (typeof value === "number" ? value.toLocaleString(LOCALE, {maximumFractionDigits: 2}) : value);
+export const written = (value) => (typeof value === "number" ? value.toLocaleString(LOCALE, {maximumFractionDigits: 2}) : value);
 
 function localeOf(name) {
   return navigator.languages.find((one) => one.startsWith(name)) ?? name;

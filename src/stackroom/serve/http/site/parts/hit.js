@@ -3,7 +3,7 @@ import {html, t} from "../core/html.js";
 import {shortened, shown} from "../core/format.js";
 import {Face} from "./face.js";
 
-const LABELS = {IDENTICAL: t`Exact match`, HIGHLY_SIMILAR: t`Very good match`, SIMILAR: t`Good match`, RELEVANT: t`Fair match`};
+const labels = () => ({IDENTICAL: t`Exact match`, HIGHLY_SIMILAR: t`Very good match`, SIMILAR: t`Good match`, RELEVANT: t`Fair match`});
 
 // `href` makes the title a link, `onOpen` a button; `children` are the actions of the place where the card is shown.
 export function Hit({hit, href, onOpen, isChosen = false, isNear = false, children}) {
@@ -11,7 +11,7 @@ export function Hit({hit, href, onOpen, isChosen = false, isNear = false, childr
     <${Face} ...${hit} className="hit-image" />
     <div class="hit-body">
       <h3 class="hit-title" dir="auto"><${Title} hit=${hit} href=${href} onOpen=${onOpen} /></h3>
-      <p class="hit-line">${[hit.subtitle, LABELS[hit.relevance] && html`<span class=${`sure ${hit.relevance === "RELEVANT" ? "weak" : "strong"}`}>${LABELS[hit.relevance]}</span>`]
+      <p class="hit-line">${[hit.subtitle, labels()[hit.relevance] && html`<span class=${`sure ${hit.relevance === "RELEVANT" ? "weak" : "strong"}`}>${labels()[hit.relevance]}</span>`]
         .filter(Boolean).map((one, place) => html`${place > 0 && " · "}${one}`)}</p>
       ${hit.text && html`<p class="hit-text" dir="auto">${shortened(hit.text, 260)}</p>`}
       <${FieldChips} fields=${hit.fields} />

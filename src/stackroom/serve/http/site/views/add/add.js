@@ -1,5 +1,5 @@
 // Add a table: drop it, see it built, and search it.
-import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useEffect, useRef, useState, t} from "../../core/html.js";
 import {go} from "../../core/address.js";
 import {bytes} from "../../core/units.js";
 import {ask} from "../../core/server.js";
@@ -9,8 +9,8 @@ import {confirm} from "../../parts/layers.js";
 
 addIcons({upload: "M12 16V4M7 9l5-5 5 5M4 20h16"});
 
-export const title = "Add a table";
-const STATES = {building: "is being built", built: "was built", failed: "was not built"};
+export const title = t`Add a table`;
+const STATES = {building: t`is being built`, built: t`was built`, failed: t`was not built`};
 const WAITING = ["receiving", "building"];
 const AGAIN = [0, 409, 429, 503, 507], GONE = [401, 403, 404], LONGEST_PAUSE_MS = 1500;
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -53,7 +53,7 @@ function Drop() {
   });
   if (!server) return error ? html`<${Problem} error=${error} />` : html`<${Spinner} />`;
   if (!server.max_bytes) return html`<${Empty} title="This server takes no tables"><p>The setting <code>server.max_upload_mb</code> is 0.</p><//>`;
-  if (sending) return html`<${Progress} title=${`Sending ${sending.file.name}`} part=${sending.part} cancel=${() => stop.current.abort()} />`;
+  if (sending) return html`<${Progress} title=${t`Sending ${sending.file.name}`} part=${sending.part} cancel=${() => stop.current.abort()} />`;
   const known = server.tables.filter(({state}) => STATES[state]);
   return html`${error && html`<${Problem} error=${error} retry=${AGAIN.includes(error.status) && (() => send(error.file))} />`}
     <label class=${`drop ${isOver ? "over" : ""}`}>
@@ -103,7 +103,7 @@ function Table({path, session}) {
     if (state === "built") session.reload();
   }, [state]);
   const discard = async (said, question) => {
-    if (question && !(await confirm(question, {yes: "Yes, remove", no: "Keep", danger: true}))) return;
+    if (question && !(await confirm(question, {yes: t`Yes, remove`, no: t`Keep`, danger: true}))) return;
     stop();
     try {
       const owned = table?.is_searchable ? [`/v1/catalogues/${table.catalogue}`] : [];
@@ -121,17 +121,17 @@ function Table({path, session}) {
     session.reload();
     go(`/manage/${table.catalogue}`);
   };
-  const discardTable = () => discard("The table was discarded.");
+  const discardTable = () => discard(t`The table was discarded.`);
   const build = (options) => ask("POST", `${path}/build`, {options}).then(() => setLooks(looks + 1), setError);
   const problem = error ?? (table?.problem && {message: inFields(table.problem)});
   return html`${problem && html`<${Problem} error=${problem} />`}
-    ${state === "building" ? html`<${Building} table=${table} cancel=${() => discard("The build was cancelled.", "What was built so far is removed.")} />`
-      : state === "built" ? html`<${Built} table=${table} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} is removed from this server; for a day it can be brought back.`)} />`
+    ${state === "building" ? html`<${Building} table=${table} cancel=${() => discard(t`The build was cancelled.`, t`What was built so far is removed.`)} />`
+      : state === "built" ? html`<${Built} table=${table} remove=${() => discard(t`The catalogue was removed.`, t`The catalogue ${table.catalogue} is removed from this server; for a day it can be brought back.`)} />`
       : problem ? html`${state === "failed" && html`<${Otherwise} key=${table.problem} problem=${table.problem} onBuild=${build} />`}<div class="row">${table && html`<button type="button" class="plain" onClick=${discardTable}>Discard it</button>`}<a href="/add">Choose another file</a></div>`
       : html`<${Spinner} />`}`;
 }
 
-const OTHERWISE = {skip: "Lines above the header", "header-rows": "Lines of the header", encoding: "Encoding", sheet: "Sheet", records: "Where the records are", "accept-losses": "Build it without the rows that cannot be read"};
+const OTHERWISE = {skip: t`Lines above the header`, "header-rows": t`Lines of the header`, encoding: t`Encoding`, sheet: t`Sheet`, records: t`Where the records are`, "accept-losses": t`Build it without the rows that cannot be read`};
 const NAMED = /--(skip|header-rows|encoding|sheet|records|accept-losses)( \d+)?(?: NAME)?/gu;
 const inFields = (text) => text.replace(NAMED, (_whole, name, value = "") => `“${OTHERWISE[name]}”${value}`);
 
@@ -147,7 +147,7 @@ function Otherwise({problem, onBuild}) {
 }
 
 function Building({table, cancel}) {
-  return html`<${Progress} title=${`Building ${table.catalogue}`} cancel=${cancel}>
+  return html`<${Progress} title=${t`Building ${table.catalogue}`} cancel=${cancel}>
     ${table.is_searchable && html`<p aria-live="polite">Words find its records already: <a href=${`/c/${table.catalogue}`}>search it now</a>. Their meaning is found as this goes on.</p>`}<//>`;
 }
 

@@ -1,5 +1,5 @@
 // A catalogue's own page for its owner.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useState, t} from "../../core/html.js";
 import {go} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
@@ -9,9 +9,10 @@ import {sendFile} from "../add/add.js";
 import {Loaded, Table, Tiles, useForm, useLoad} from "../run/shared.js";
 
 const LOOK_MS = 700, FOLLOWED_MS = 1000;
-const OPS = {insert: "New", update: "Changed", delete: "Removed"};
+const COUNTS = {added: t`Added`, changed: t`Modified`, removed: t`Removed`, unchanged: t`Unchanged`, rejected: t`Rejected`};
+const OPS = {insert: COUNTS.added, update: COUNTS.changed, delete: COUNTS.removed};
 
-export const title = "Manage";
+export const title = t`Manage`;
 
 export default function Manage({address, session}) {
   const isStyled = useStyle("views/run/run.css") & useStyle("views/records.css");
@@ -58,20 +59,21 @@ function Owned({name, session}) {
 }
 
 function tilesOf({records, model, awaiting_vectors: waiting, sources}) {
-  return {Records: number(records), "Found by": model ? `words and meaning${waiting ? `; ${number(waiting)} wait` : ""}` : "words alone", ...sources.length && {"Read from": sources.join(", ")}};
+  const found = waiting ? t`words and meaning; ${waiting} wait` : t`words and meaning`;
+  return {[t`Records`]: number(records), [t`Found by`]: model ? found : t`words alone`, ...sources.length && {[t`Read from`]: sources.join(", ")}};
 }
 
 function Said({report}) {
   if (!report) return null;
   const {written, unchanged, removed, rejected = 0, duplicates = 0, version, former, notes = []} = report, left = rejected + duplicates;
-  return html`<${Notice} mood="good"><p>${version ? `${former ?? "Release"} → ${version}. ` : ""}${plural(written, "record")} written${unchanged === undefined ? "" : `, ${number(unchanged)} unchanged`}, ${number(removed)} removed${left ? `, ${plural(left, "row")} left out` : ""}.</p>
+  return html`<${Notice} mood="good"><p>${version ? `${former ?? t`Release`} → ${version}. ` : ""}${[t`${plural(written, "record")} written`, unchanged !== undefined && t`${unchanged} unchanged`, t`${removed} removed`, left && t`${plural(left, "row")} left out`].filter(Boolean).join(", ")}.</p>
     ${notes.map((note) => html`<p>${note}</p>`)}<//>`;
 }
 
 const typedIn = ({target}) => Object.fromEntries(new FormData(target));
 
 function Words({value: {title, summary, editable}, change}) {
-  const [send, problem] = useForm((event) => change("describe", {...typedIn(event), editable: event.target.editable.checked}, "Saved."));
+  const [send, problem] = useForm((event) => change("describe", {...typedIn(event), editable: event.target.editable.checked}, t`Saved.`));
   return html`<section class="card"><h2>In words</h2><form class="stack" onSubmit=${send}>
     <label>Title<input name="title" defaultValue=${title} maxlength="120" /></label>
     <label>What is in it<textarea name="summary" rows="3" maxlength="600" defaultValue=${summary}></textarea><span class="hint">Assistants read this to decide where to search.</span></label>
@@ -82,7 +84,7 @@ function Words({value: {title, summary, editable}, change}) {
 function Name({name, change}) {
   const [send, problem] = useForm(async (event) => {
     const {new: given} = typedIn(event);
-    await change("rename", {new: given}, `It is called ${given} now.`);
+    await change("rename", {new: given}, t`It is called ${given} now.`);
     go(`/manage/${encodeURIComponent(given)}`, {replace: true});
   });
   return html`<section class="card"><h2>Name</h2><form class="stack" onSubmit=${send}>
@@ -120,23 +122,22 @@ function NewFile({name, value: {sources}, run, report, isBusy, table, setTable})
 }
 
 function Plan({plan}) {
-  const counts = ["added", "changed", "removed", "unchanged", "rejected"];
-  return html`<${Tiles} tiles=${Object.fromEntries(counts.map((one) => [inWords(one), number(plan[one])]))} />
-    ${plan.examples.length > 0 && html`<${Table} label="What would change" rows=${plan.examples} columns=${{"": ({op}) => OPS[op], Record: "title",
-      Fields: ({fields}) => fields.map(({field, before, after}) => html`<div key=${field}>${inWords(field)}: <del>${before}</del> <ins>${after}</ins></div>`)}} />`}
-    ${plan.rejects.length > 0 && html`<${Table} label="Left out" rows=${plan.rejects} columns=${{"Left out": ([place]) => place, Because: ([, reason]) => reason}} />`}
+  return html`<${Tiles} tiles=${Object.fromEntries(Object.keys(COUNTS).map((one) => [COUNTS[one], number(plan[one])]))} />
+    ${plan.examples.length > 0 && html`<${Table} label="What would change" rows=${plan.examples} columns=${{"": ({op}) => OPS[op], [t`Record`]: "title",
+      [t`Fields`]: ({fields}) => fields.map(({field, before, after}) => html`<div key=${field}>${inWords(field)}: <del>${before}</del> <ins>${after}</ins></div>`)}} />`}
+    ${plan.rejects.length > 0 && html`<${Table} label="Left out" rows=${plan.rejects} columns=${{[t`Left out`]: ([place]) => place, [t`Because`]: ([, reason]) => reason}} />`}
     ${plan.notes.map((note) => html`<p class="quiet">${note}</p>`)}`;
 }
 
 function Quality({value: {grade, release, former_release: former}, run, isBusy}) {
   const Do = ({what, children}) => html`<button type="button" class="plain" disabled=${isBusy} onClick=${() => run(what)}>${children}</button>`;
-  return html`<section class="card stack"><h2>Quality${release ? " and releases" : ""}</h2>
-    <p>${grade ?? "Never graded."}</p>
-    ${release && html`<p>Release ${release}${former ? `; before it ${former}` : ""}.</p>`}
+  return html`<section class="card stack"><h2>${release ? t`Quality and releases` : t`Quality`}</h2>
+    <p>${grade ?? t`Never graded.`}</p>
+    ${release && html`<p>${former ? t`Release ${release}; before it ${former}.` : t`Release ${release}.`}</p>`}
     <div class="row"><${Do} what="grade">Grade it<//>${release && html`<${Do} what="update">Look for a newer release<//>`}${former && html`<${Do} what="rollback">Go back to ${former}<//>`}</div></section>`;
 }
 
-const ROLES = {none: "–", title: "Title", body: "Main text", alternatives: "Also called", people: "People", time: "Time", place: "Place", popularity: "Popularity", picture: "Picture", link: "Link"};
+const ROLES = {none: "–", title: t`Title`, body: t`Main text`, alternatives: t`Also called`, people: t`People`, time: t`Time`, place: t`Place`, popularity: t`Popularity`, picture: t`Picture`, link: t`Link`};
 
 function Columns({value: {package: followed, sources, fields}, run, report, isBusy}) {
   const proposal = report("columns"), present = Object.fromEntries(fields.map(({column, role}) => [column, role ?? "none"]));
@@ -151,9 +152,9 @@ function Columns({value: {package: followed, sources, fields}, run, report, isBu
   };
   return html`<section class="card stack"><h2>Columns</h2>
     ${followed ? html`<p class="quiet">It follows the package ${followed}.</p>`
-      : proposal ? html`<form class="stack" onSubmit=${build}><${Table} label="Columns" rows=${proposal.fields} columns=${{Column: "column", Type: ({type}) => inWords(type), Role: (field) => html`
-          <select name=${field.column} aria-label=${`Role of ${field.column}`}>${Object.entries(ROLES).map(([role, label]) => html`<option key=${role} value=${role} selected=${roleOf(field) === role}>${label}</option>`)}</select>`,
-        Because: "reason", "Left out": ({column}) => html`<input type="checkbox" name="drop" value=${column} aria-label=${`Leave out ${column}`} />`}} />
+      : proposal ? html`<form class="stack" onSubmit=${build}><${Table} label="Columns" rows=${proposal.fields} columns=${{[t`Column`]: "column", [t`Type`]: ({type}) => inWords(type), [t`Role`]: (field) => html`
+          <select name=${field.column} aria-label=${t`Role of ${field.column}`}>${Object.entries(ROLES).map(([role, label]) => html`<option key=${role} value=${role} selected=${roleOf(field) === role}>${label}</option>`)}</select>`,
+        [t`Because`]: "reason", [t`Left out`]: ({column}) => html`<input type="checkbox" name="drop" value=${column} aria-label=${t`Leave out ${column}`} />`}} />
         ${proposal.left_out.length > 0 && html`<p class="quiet">Left out: ${proposal.left_out.map(({column, reason}) => `${column} (${reason})`).join("; ")}</p>`}
         <div><button type="submit" disabled=${isBusy}>Build with these</button></div></form>`
       : html`<p class="quiet">${fields.map(({name, role}) => `${inWords(name)}${role ? ` (${ROLES[role].toLowerCase()})` : ""}`).join(", ")}</p>
@@ -163,7 +164,7 @@ function Columns({value: {package: followed, sources, fields}, run, report, isBu
 function Rejects({run, report, isBusy}) {
   const rows = report("rejects");
   return html`<section class="card stack"><h2>Left out</h2>
-    ${rows && html`<${Table} label="Left out" rows=${rows} empty="Nothing was left out." columns=${{Place: ({place, column, field}) => [place ?? column, field].filter(Boolean).join(", "), Why: ({reason, cells}) => reason ?? cells}} />`}
+    ${rows && html`<${Table} label="Left out" rows=${rows} empty="Nothing was left out." columns=${{[t`Place`]: ({place, column, field}) => [place ?? column, field].filter(Boolean).join(", "), [t`Why`]: ({reason, cells}) => reason ?? cells}} />`}
     <div><button type="button" class="plain" disabled=${isBusy} onClick=${() => run("rejects")}>List them</button></div></section>`;
 }
 
@@ -177,7 +178,7 @@ function Removal({name, path, session}) {
     await ask("DELETE", path);
     session.reload();
     go("/");
-    toast(`${name} was removed.`, {undo});
+    toast(t`${name} was removed.`, {undo});
   };
   return html`<section class="card stack"><h2>Remove</h2><p class="quiet">For a day it can be brought back.</p>
     <div><button type="button" class="plain danger" onClick=${remove}>Remove this catalogue</button></div></section>`;

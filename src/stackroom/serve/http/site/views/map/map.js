@@ -71,7 +71,7 @@ function Drawn({map, colour, lit, open, isNear, catalogue, named, at, params, pr
     "+": [t`zoom in`, () => stage.current.zoom(1.4)], "-": [t`zoom out`, () => stage.current.zoom(1 / 1.4)], 0: [t`show the whole map`, () => stage.current.fit()],
     Arrows: [t`move the map, when it has the focus`, () => false],
   }), []);
-  useKeys("Map", keys);
+  useKeys(t`Map`, keys);
   const press = (event) => {
     if (event.key === "Enter") stage.current.openMiddle();
     else if (KEYS[event.key]) stage.current.pan(...KEYS[event.key]);

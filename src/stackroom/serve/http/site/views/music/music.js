@@ -95,17 +95,17 @@ function Everything({list}) {
 
 function Search({query}) {
   const counted = (found) => html`<p class="quiet" role="status">${Object.entries({tracks: "track", albums: "album", artists: "artist"}).map(([list, word]) => plural(found[list].total, word)).join(", ")}</p>`;
-  return html`<${Lists} list="search" parameters=${{q: query, limit: 24}} top=${counted} action=${({tracks: {items}}) => html`<${SaveTracks} tracks=${items} name=${query} />`} empty=${`No music here answers “${query}”`} />`;
+  return html`<${Lists} list="search" parameters=${{q: query, limit: 24}} top=${counted} action=${({tracks: {items}}) => html`<${SaveTracks} tracks=${items} name=${query} />`} empty=${t`No music here answers “${query}”`} />`;
 }
 
 function Likes() {
   return html`<${Lists} list="likes" empty="You like nothing yet: the heart beside a track, an album or an artist keeps it here" />`;
 }
 
-function Head({item, kind, line, tracks, children}) {
+function Head({item, kind, isArtist, line, tracks, children}) {
   const isSilent = !tracks.some((one) => one.playable);
   return html`<header class="music-top">
-    <${Cover} ...${item} isRound=${kind === "Artist"} />
+    <${Cover} ...${item} isRound=${isArtist} />
     <div>
       <p class="quiet">${kind}</p>
       <h2>${item.name}</h2>
@@ -124,12 +124,12 @@ function Head({item, kind, line, tracks, children}) {
 const size = (tracks) => `${plural(tracks.length, "track")} · ${duration(tracks.reduce((sum, one) => sum + (one.seconds ?? 0), 0))}`;
 
 function Album({id}) {
-  const top = ({item, tracks: {items}}) => html`<${Head} item=${item} kind="Album" tracks=${items} line=${[item.year, size(items), item.genres.slice(0, 4).join(", ")].filter(Boolean).join(" · ")} />`;
+  const top = ({item, tracks: {items}}) => html`<${Head} item=${item} kind=${t`Album`} tracks=${items} line=${[item.year, size(items), item.genres.slice(0, 4).join(", ")].filter(Boolean).join(" · ")} />`;
   return html`<${Lists} list="album" parameters=${{id}} top=${top} isAlbum />`;
 }
 
 function Artist({id}) {
-  const top = ({item, albums, tracks: {items}}) => html`<${Head} item=${item} kind="Artist" tracks=${items} line=${`${plural(albums.total, "album")}, ${plural(items.length, "track")}`} />`;
+  const top = ({item, albums, tracks: {items}}) => html`<${Head} item=${item} kind=${t`Artist`} isArtist tracks=${items} line=${`${plural(albums.total, "album")}, ${plural(items.length, "track")}`} />`;
   return html`<${Lists} list="artist" parameters=${{id}} top=${top} titles=${{artists: t`Similar artists`}} />`;
 }
 
@@ -158,7 +158,7 @@ function Playlist({id}) {
       setNaming(false);
       if (changed) again();
     };
-    return html`<${Head} item=${{name}} kind="Playlist" tracks=${items} line=${size(items)}>
+    return html`<${Head} item=${{name}} kind=${t`Playlist`} tracks=${items} line=${size(items)}>
         <button type="button" class="plain" onClick=${() => setNaming(true)}>Rename</button>
         <button type="button" class="plain danger" onClick=${remove}>Delete</button>
       <//>

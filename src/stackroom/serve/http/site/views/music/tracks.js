@@ -51,11 +51,11 @@ export function LikeButton({id, name}) {
 }
 
 // `tracks` as the player lists them; on an album their places stand for covers; `edit`: what moves one up, and what takes one out, by its place.
-export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place) => play(tracks, place)}) {
+export function Tracks({tracks, label = t`Tracks`, isAlbum, edit, onPlay = (place) => play(tracks, place)}) {
   const now = useStore(queue, current), isPlaying = useStore(playback, (value) => value.isPlaying);
   const [chosen, setChosen] = useState(null), list = useRef(), focused = useRef(null), seen = {};
   const step = (by) => () => focusNear(list.current, by);
-  useKeys("Tracks", {j: [t`go to the next track`, step(1)], k: [t`go to the previous track`, step(-1)]});
+  useKeys(t`Tracks`, {j: [t`go to the next track`, step(1)], k: [t`go to the previous track`, step(-1)]});
   // The focus stays with what was moved, and goes to what follows that which was taken out.
   useEffect(() => {
     const {icon, place} = focused.current ?? {}, row = icon && list.current.children[Math.min(place, tracks.length - 1)];
@@ -87,7 +87,7 @@ export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place
     </li>`;
   };
   return html`
-    ${silent > 0 && html`<p class="quiet">${silent === tracks.length ? "These tracks are" : plural(silent, "track is", "tracks are")} known by name only: there is no file here to play.</p>`}
+    ${silent > 0 && html`<p class="quiet">${silent === tracks.length ? t`These tracks are` : plural(silent, "track is", "tracks are")} known by name only: there is no file here to play.</p>`}
     <ol ref=${list} class="tracks" aria-label=${label}>${tracks.map(row)}</ol>
     ${chosen && html`<${Menu} track=${chosen} onClose=${() => setChosen(null)} />`}`;
 }
@@ -137,7 +137,7 @@ export function PlaylistForm({id, name = "", tracks = [], onClose}) {
     event.preventDefault();
     (id ? changePlaylist(id, typed) : createPlaylist(typed.trim(), tracks)).then(onClose, setProblem);
   };
-  return html`<${Dialog} title=${id ? "Rename" : "New playlist"} onClose=${() => onClose()}><form class="stack" onSubmit=${save}>
+  return html`<${Dialog} title=${id ? t`Rename` : t`New playlist`} onClose=${() => onClose()}><form class="stack" onSubmit=${save}>
     <label>Name<input value=${typed} maxlength="200" required onInput=${(event) => setTyped(event.target.value)} /></label>
     ${problem && html`<p class="error" role="alert">${problem.message}</p>`}
     <div class="row end"><button>Save</button></div>
@@ -196,7 +196,7 @@ export function Player() {
     if (!track) hideDock("player");
     document.body.classList.toggle("with-player", Boolean(isShown));
   }, [isShown]);
-  useKeys("Player", KEYS);
+  useKeys(t`Player`, KEYS);
   return isShown && html`<section class="player" aria-label="Player">
     <div class="player-track">
       <${Cover} image=${track.image} name=${track.album?.name || track.name} />
@@ -240,7 +240,7 @@ function Seek({track}) {
   };
   return html`<div class="player-seek">
     <span class="quiet">${duration(Math.floor(at))}</span>
-    <input type="range" aria-label="Position" aria-valuetext=${`${duration(at)} of ${duration(end)}`} max=${end} step="0.1" value=${at} onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
+    <input type="range" aria-label="Position" aria-valuetext=${t`${duration(at)} of ${duration(end)}`} max=${end} step="0.1" value=${at} onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
     <span class="quiet">${duration(end)}</span>
   </div>`;
 }

@@ -224,8 +224,8 @@ export function Downloads({address, session}) {
     [t`State`]: (row) => html`<${State} good=${row.state === "done"} bad=${row.state === "failed"}>${row.state}<//> ${row.error_message}`,
     [t`Received`]: (row) => (row.total_bytes ? t`${bytes(row.received_bytes)} of ${bytes(row.total_bytes)}` : bytes(row.received_bytes)), [t`By`]: "user",
     "": (row) => {
-      const action = {queued: "cancel", running: "cancel", failed: "retry", cancelled: "retry"}[row.state];
-      return tools.action && action && html`<${Small} label=${`${inWords(action)} download ${row.id}`} onClick=${() => act(row.id, action)}>${inWords(action)}<//>`;
+      const again = ["failed", "cancelled"].includes(row.state), label = again ? t`Retry` : t`Cancel`;
+      return tools.action && (again || ["queued", "running"].includes(row.state)) && html`<${Small} label=${`${label} (${row.id})`} onClick=${() => act(row.id, again ? "retry" : "cancel")}>${label}<//>`;
     },
   };
   return html`<${Loaded} state=${counted}>${({stats}) => html`<${Tiles} tiles=${{...Object.fromEntries(Object.entries(stats.by_state).map(([name, count]) => [inWords(name), count])), [t`Received`]: bytes(stats.received_bytes)}} />`}<//>
