@@ -154,10 +154,6 @@ class SubsonicCall:
         """List the extensions that are supported."""
         return {"openSubsonicExtensions": [{"name": name, "versions": [1]} for name in EXTENSIONS]}
 
-    def token_info(self) -> Form:
-        """Tell whose API key it is."""
-        return {"tokenInfo": {"username": self._user}}
-
     def get_user(self) -> Form:
         """Tell what the caller may do here."""
         if self._query.username not in ("", self._user):
@@ -165,6 +161,15 @@ class SubsonicCall:
         folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
         roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False)}
         return {"user": {"username": self._user, **roles, "folder": folders}}
+
+    def get_scan_status(self) -> Form:
+        """Tell how many songs there are; nothing is scanned for players."""
+        found = self._ask("tracks", limit=1).tracks
+        return {"scanStatus": {"scanning": False, "count": found.total if found else 0}}
+
+    def get_now_playing(self) -> Form:
+        """Return nothing: who hears what at the moment is not kept."""
+        return {"nowPlaying": {"entry": []}}
 
     def get_music_folders(self) -> Form:
         """List the catalogues of music."""
@@ -186,12 +191,6 @@ class SubsonicCall:
         found = self._ask("artist", id=self._query.id)
         return {"artist": {**self._item(found), "album": self._forms.all_of(found.albums)}}
 
-    def get_artist_info(self) -> Form:
-        """Return what is known of an artist, and similar ones."""
-        found = self._ask("artist", id=self._query.id)
-        about = {"biography": found.item.about} if found.item and found.item.about else {}
-        return {"artistInfo": {**about, "similarArtist": self._forms.all_of(found.artists)}}
-
     def get_album(self) -> Form:
         """Return an album with its songs."""
         found = self._ask("album", id=self._query.id)
@@ -200,13 +199,6 @@ class SubsonicCall:
     def get_song(self) -> Form:
         """Return a song."""
         return {"song": self._item(self._ask("track", id=self._query.id))}
-
-    def get_music_directory(self) -> Form:
-        """Return what is in an artist or an album, as in a folder."""
-        placed = find_placed(open_libraries(self._request), [self._query.id]).get(self._query.id)
-        content = self.get_album() if placed and placed.record.kind == "album" else self.get_artist()
-        ((_name, folder),) = content.items()
-        return {"directory": {**folder, "child": folder.pop("song", None) or folder.pop("album", [])}}
 
     def get_album_list(self) -> Form:
         """List albums, in one of the orders that clients know."""
@@ -380,10 +372,9 @@ def get_cover_art(request: EndpointRequest[IdParams, None]) -> MediaFile:
 
 
 READ: dict[type[Params], str] = {
-    Params: "ping getLicense tokenInfo getUser getMusicFolders getIndexes getArtists getGenres getStarred getStarred2 "
-    "getPlaylists",
-    IdParams: "getArtist getArtistInfo getArtistInfo2 getAlbum getSong getMusicDirectory getSimilarSongs "
-    "getSimilarSongs2 getPlaylist getLyricsBySongId",
+    Params: "ping getLicense getUser getScanStatus getNowPlaying getMusicFolders getIndexes getArtists getGenres "
+    "getStarred getStarred2 getPlaylists",
+    IdParams: "getArtist getAlbum getSong getSimilarSongs getSimilarSongs2 getPlaylist getLyricsBySongId",
     ListParams: "getAlbumList getAlbumList2 getSongsByGenre getRandomSongs",
     SearchParams: "search2 search3 getTopSongs getLyrics",
 }
