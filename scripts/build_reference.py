@@ -1,4 +1,4 @@
-"""Writes `docs/reference/`: tools, settings, errors, commands and the keys of `catalogue.toml`, from the code.
+"""Writes `docs/reference/` from the code: tools, settings, errors, commands, keys of `catalogue.toml`, Python names.
 
 Run after changing any of them; with `--check` nothing is written, and pages that lag are named:
 
@@ -6,12 +6,10 @@ Run after changing any of them; with `--check` nothing is written, and pages tha
 """
 
 import argparse
-import ast
 import inspect
 import json
 import re
 import sys
-import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any, cast, get_args, get_origin
 
 import click
+from api_pages import attribute_docs, package_parts, python_parts
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -235,20 +234,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "cli.md": cli_page,
     "catalogue-toml.md": catalogue_page,
+    "python-api.md": lambda: _page("Python API", python_parts()),
+    "package-api.md": lambda: _page("Package API", package_parts()),
 }
 """File in `docs/reference` → the function that makes its text."""
-
-
-def attribute_docs(model: type) -> dict[str, str]:
-    """Return the sentence that stands under each attribute of a class."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
-        match statement, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = text
-    return found
 
 
 def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import build_reference
 import pytest
 
+import stackroom
+from stackroom import api
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.catalogue.compiler import load_spec
@@ -126,3 +128,11 @@ def test_the_pages_for_users_have_every_command():
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
     assert [name for name in (*COMMANDS, *find_package_commands()) if f"stackroom {name}" not in text] == []
+
+
+def test_every_public_name_has_a_word_about_it_within_the_length_of_a_page():
+    pages = [build_reference.PAGES[name]() for name in ("python-api.md", "package-api.md")]
+    assert all(f"`{name}" in pages[0] for name in dir(stackroom) if not name.startswith("_"))
+    assert all(f"`{name}" in pages[1] for name in [*api.__all__, "open_sample", "ServerContext", "CsvRows"])
+    assert " at 0x" not in "".join(pages)
+    assert sum(len(page.split()) for page in pages) <= 2_500

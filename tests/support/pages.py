@@ -23,7 +23,16 @@ import click
 from stackroom.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATED = ("tools.md", "prompts.md", "settings.md", "errors.md", "cli.md", "catalogue-toml.md")
+GENERATED = (
+    "tools.md",
+    "prompts.md",
+    "settings.md",
+    "errors.md",
+    "cli.md",
+    "catalogue-toml.md",
+    "python-api.md",
+    "package-api.md",
+)
 FENCED = re.compile(
     r"(?P<notes>(?:^ *<!-- [^\n]*? -->\n)*)^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
