@@ -11,8 +11,12 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Shelf
+from stackroom.shelf.store_place import save_place
 from support.memory_shelf import MemoryShelf
+from support.postgres import PostgresServer
 from support.stock import MODEL, Other, Stock, _other_process
+
+MakeShelf = Callable[[Path, CatalogueSpec], Shelf]
 
 
 def _memory(_folder: Path, spec: CatalogueSpec) -> Shelf:
@@ -23,11 +27,25 @@ def _embedded(folder: Path, spec: CatalogueSpec) -> Shelf:
     return EmbeddedShelf.create(folder, spec, model=MODEL)
 
 
-SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {
-    "memory": _memory,
-    "embedded": _embedded,
-}
+SHELVES = ("memory", "embedded", "postgresql")
 """Every implementation of the port; a new one is added here and passes everything."""
+
+
+@pytest.fixture(params=SHELVES)
+def make_shelf(request: pytest.FixtureRequest) -> MakeShelf:
+    """Makes an empty shelf of every implementation."""
+    if request.param == "memory":
+        return _memory
+    if request.param == "embedded":
+        return _embedded
+    server: PostgresServer = request.getfixturevalue("postgresql")
+
+    def make(folder: Path, spec: CatalogueSpec) -> Shelf:
+        folder.mkdir(parents=True)
+        save_place(folder, server.new_place())
+        return _embedded(folder, spec)
+
+    return make
 
 
 @pytest.fixture(params=PACKAGES.names)
@@ -43,18 +61,18 @@ def shelf_folder() -> Iterator[Path]:
         yield Path(folder) / "shelf"
 
 
-@pytest.fixture(params=list(SHELVES))
-def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Path) -> Iterator[Stock]:
+@pytest.fixture
+def stock(make_shelf: MakeShelf, spec: CatalogueSpec, shelf_folder: Path) -> Iterator[Stock]:
     """An empty shelf of every implementation."""
-    shelf = SHELVES[request.param](shelf_folder, spec)
+    shelf = make_shelf(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()
 
 
-@pytest.fixture(params=list(SHELVES))
-def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[Shelf]:
+@pytest.fixture
+def music_shelf(make_shelf: MakeShelf, shelf_folder: Path) -> Iterator[Shelf]:
     """An empty shelf of every implementation, for a catalogue that may be edited."""
-    shelf = SHELVES[request.param](shelf_folder, PACKAGES.get("music").spec)
+    shelf = make_shelf(shelf_folder, PACKAGES.get("music").spec)
     yield shelf
     shelf.close()
 

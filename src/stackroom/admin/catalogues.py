@@ -15,9 +15,9 @@ from stackroom.errors import ConflictError, InputError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
-from stackroom.shelf.embedded.shelf import STORE_FILE
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
 from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 

@@ -40,9 +40,10 @@ from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
 from stackroom.settings import CONFIG_FILE
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
-from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
+from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
+from stackroom.shelf.store_place import STORE_FILE
 
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})

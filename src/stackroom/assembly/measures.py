@@ -25,7 +25,7 @@ from stackroom.jobs.job import JobSpec
 from stackroom.jobs.runs import JobRun, Runs, RunState
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, Timetable
 from stackroom.library import LEDGER_FILE
-from stackroom.shelf.embedded.shelf import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.catalogue import OpenCatalogue
 
 LEEWAY = timedelta(hours=1)

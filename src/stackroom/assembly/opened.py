@@ -17,8 +17,9 @@ from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import CalibrationFile
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
-from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Shelf
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.own_storage import OpenStorage, refuse_storage

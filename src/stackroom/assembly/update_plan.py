@@ -12,8 +12,9 @@ from stackroom.assembly.workshop import Workshop
 from stackroom.jobs.backup import copy_store
 from stackroom.library import LEDGER_FILE
 from stackroom.model.record import Record
-from stackroom.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE
+from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.port import Op, PastChange, never_stop
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.sources.port import RowSource
 
 SHOWN = 10

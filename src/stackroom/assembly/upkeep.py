@@ -27,8 +27,8 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
 from stackroom.packages import load_target
-from stackroom.shelf.embedded.shelf import STORE_FILE
 from stackroom.shelf.port import Checkpoint, Problem
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import check_catalogue
 

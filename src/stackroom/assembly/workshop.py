@@ -17,9 +17,10 @@ from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, OWN_WORDS, PACK_
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
 from stackroom.shelf.port import BuildableShelf, Shelf, ShelfReader
+from stackroom.shelf.store_place import STORE_FILE
 
 
 class Workshop:

@@ -29,7 +29,8 @@ from stackroom.packs.held import (
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SPEC_FILE, Manifest
 from stackroom.packs.places import FoundRelease, ReleasePlace, find_release, open_place, resolved_location
-from stackroom.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE, EmbeddedShelf
+from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
+from stackroom.shelf.store_place import STORE_FILE
 
 MOST_SPEC_BYTES = 1_000_000
 SIDE_FILES = ("", "-wal", "-shm")

@@ -30,7 +30,7 @@ from stackroom.jobs.runs import RunEnd, Runs, RunState
 from stackroom.jobs.timetable import Timetable
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.catalogue import OpenCatalogue
 
 pytestmark = pytest.mark.row("T8")

@@ -1,6 +1,7 @@
 """The embedded shelf in a folder: opens the parts, updates the indexes to the store, returns snapshots.
 
-    FOLDER/records.sqlite     the truth
+    FOLDER/records.sqlite     the truth, or a copy that follows it
+    FOLDER/store.toml         names the database with the truth, where it is in one
     FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
     FOLDER/lock               held while anything is written
 
@@ -50,8 +51,8 @@ from stackroom.shelf.port import (
     never_stop,
 )
 from stackroom.shelf.sqlite_files import scratch_folder
+from stackroom.shelf.store_place import PLACE_FILE, STORE_FILE, open_store
 
-STORE_FILE = "records.sqlite"
 INDEX_FOLDER = "index"
 WITHHELD_FILE = "update.lock"
 """Exists while an update is being judged: readers stay with the state before it."""
@@ -78,7 +79,7 @@ class EmbeddedShelf(StoreWriter):
         self.folder = folder
         self.spec = spec
         super().__init__(
-            Store(folder / STORE_FILE, spec),
+            open_store(folder, spec),
             CatalogueLock(folder, spec.name),
             CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
         )
@@ -116,7 +117,7 @@ class EmbeddedShelf(StoreWriter):
     @classmethod
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
         """Open the shelf in this folder, or raise StorageError where its file is missing."""
-        if not (folder / STORE_FILE).is_file():
+        if not (folder / STORE_FILE).is_file() and not (folder / PLACE_FILE).is_file():
             raise StorageError(
                 f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
                 "away and add it again"
@@ -145,14 +146,20 @@ class EmbeddedShelf(StoreWriter):
     def reader(self) -> EmbeddedView:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
-            if self._view is None or self._view.state != self.store.state() or self.index.has_failed():
+            if not self._is_current(self._view):
                 self._view = self._refreshed_or_stale()
             if self._view is not None:
-                return self._view
+                reason = self.store.why_stale()
+                return self._view if reason is None else dataclasses.replace(self._view, stale=reason)
         # Locks are taken in the order of `publish`, so that the two cannot deadlock.
         with self._lock.held(READER_WAIT_S), self._guard:
             self._view = self._rebuilding_if_damaged(self._caught_up)
             return self._view
+
+    def _is_current(self, view: EmbeddedView | None) -> bool:
+        state = self.store.state()  # a copy follows by it, also where there is no view yet
+        is_same = view is not None and view.state == state and not self.index.has_failed()
+        return is_same and not self.store.has_unpublished_vectors()
 
     def find_reader(self) -> EmbeddedView | None:
         """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
@@ -161,6 +168,7 @@ class EmbeddedShelf(StoreWriter):
 
     def history(self) -> Store:
         """Return the change log, which the store keeps."""
+        self.store.state()  # has a copy follow
         return self.store
 
     def apply(
@@ -267,7 +275,10 @@ class EmbeddedShelf(StoreWriter):
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
         if self._is_withheld():
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
-        if self._view is None:
+        if self.store.has_unpublished_vectors():
+            with suppress(BusyError):
+                self.publish_vectors()
+        elif self._view is None:
             self._publish_left_vectors()
         view = self.index.find_view()
         if view is not None:
@@ -456,7 +467,8 @@ class EmbeddedShelf(StoreWriter):
         mark.touch()
         self._is_withholding = True
         try:
-            yield
+            with self.store.withheld():
+                yield
         finally:
             self._is_withholding = False
             mark.unlink(missing_ok=True)
@@ -464,7 +476,7 @@ class EmbeddedShelf(StoreWriter):
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the write lock over several steps."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self.store.exclusive():
             self._exclusive += 1
             try:
                 yield

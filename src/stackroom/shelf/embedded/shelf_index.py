@@ -27,7 +27,7 @@ from stackroom.shelf.embedded.segment import (
     why_unwritable,
 )
 from stackroom.shelf.embedded.store import Store
-from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
+from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 
@@ -50,6 +50,7 @@ class ShelfIndex:
         self.bases = BaseFolder(folder)
         self._text: TextIndex | None = None
         self._base: Segment | None = None
+        self._history = ""
         self.seen = SeenTexts(spec)
 
     def forget(self) -> None:
@@ -57,7 +58,10 @@ class ShelfIndex:
         self._text = self._base = None
 
     def open_text(self) -> TextIndex:
-        """Return the text index, opened once."""
+        """Return the text index, opened once for each history of the store."""
+        if self._history != (history := self.store.history()):
+            self.forget()
+            self._history, self.seen = history, SeenTexts(self.spec)
         if self._text is None:
             self._text = TextIndex(self.folder / TEXT_FOLDER, self.spec)
         return self._text
@@ -79,7 +83,7 @@ class ShelfIndex:
             base = self._find_base()
             if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
                 return None
-            model, vector_no = self.store.model(), self.store.state().vector_no
+            model, vector_no = self.store.model(), self.store.counter(INDEXED_VECTORS)
             changed = self.store.changed_since(base.change_no, until=change_no)
             tail = build_segment(
                 self.store.iter_rows_as_of(changed, change_no),
@@ -100,6 +104,7 @@ class ShelfIndex:
             model=model,
             change_no=change_no,
             vector_no=vector_no,
+            history=self._history,
             stale=BEHIND if change_no < last else None,
         )
 

@@ -8,7 +8,7 @@ so that no text is embedded twice. Commit point: the end of `apply`'s transactio
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +100,8 @@ class StoreState(NamedTuple):
 
     change_no: int
     vector_no: int
+    history: str = ""
+    """A token of the history that the numbers are of; empty for the one that the store began with."""
 
 
 class Switch(NamedTuple):
@@ -171,6 +173,30 @@ class Store(StoredVectors):
             return None
         finally:
             self._watch_guard.release()
+
+    def history(self) -> str:
+        """Return a token that differs after the records were replaced by those of another history."""
+        return ""
+
+    def why_stale(self) -> str | None:
+        """Return why the file may be older than the records; None where it has them."""
+        return None
+
+    def has_unpublished_vectors(self) -> bool:
+        """Tell whether vectors were published elsewhere that the index here does not have."""
+        return False
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep writers on other machines away; those on this one are kept away by the lock of the folder."""
+        return nullcontext()
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Keep embedders on other machines away."""
+        return nullcontext()
+
+    def withheld(self) -> AbstractContextManager[None]:
+        """Keep readers on other machines at the state before. The write lock is held."""
+        return nullcontext()
 
     def count(self) -> int:
         """Return the number of records."""

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,17 @@ def row_sum(*values: Any) -> int:
     contents = [value if isinstance(value, bytes | None) else str(value).encode() for value in values]
     parts = [b"-" if content is None else b"%d:%b" % (len(content), content) for content in contents]
     return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
+
+
+@contextmanager
+def immediate(db: apsw.Connection) -> Iterator[apsw.Connection]:
+    """Write in one transaction that is the only one from its beginning on."""
+    db.transaction_mode = "IMMEDIATE"
+    try:
+        with db:
+            yield db
+    finally:
+        db.transaction_mode = "DEFERRED"
 
 
 @contextmanager
@@ -173,15 +184,19 @@ class StoreFile:
         with self._failing(), self._db():
             yield
 
+    def _writing(self) -> AbstractContextManager[apsw.Connection]:
+        """Write in one transaction, which is committed at its end."""
+        return self._writing_file()
+
     @contextmanager
-    def _writing(self) -> Iterator[apsw.Connection]:
-        """Write in one transaction: the seal is broken before it, and every row of it has its checksum."""
+    def _writing_file(self) -> Iterator[apsw.Connection]:
+        """Write to the file alone: the seal is broken before it, and every row of it has its checksum."""
         if self.is_read_only:
             raise StorageError(f"{self._label}: {READ_ONLY}; nothing was changed")
         self._frozen = None  # of a disk that was full when the file was opened
         self.seal.break_up()
         self.has_written = True
-        with self._failing(), self._db() as db, summed_meta(db):
+        with self._failing(), immediate(self._db()) as db, summed_meta(db):
             yield db
 
     @contextmanager

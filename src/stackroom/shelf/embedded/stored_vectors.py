@@ -79,7 +79,7 @@ class StoredVectors(StoreFile):
         """Store that the index has the vectors of this number, so that readers open it."""
         if self.counter(INDEXED_VECTORS) == vector_no or self.is_read_only:
             return
-        with self._writing() as db:
+        with self._writing_file() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (INDEXED_VECTORS, str(vector_no)))
 
     def iter_vectors(self) -> Iterator[tuple[Key, Vector | None]]:

@@ -102,6 +102,7 @@ class EmbeddedView:
     model: ModelId | None
     change_no: int
     vector_no: int = 0
+    history: str = ""
     stale: str | None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
@@ -116,7 +117,7 @@ class EmbeddedView:
     @property
     def state(self) -> StoreState:
         """The state of the store that this snapshot is of."""
-        return StoreState(self.change_no, self.vector_no)
+        return StoreState(self.change_no, self.vector_no, self.history)
 
     @cached_property
     def awaiting_vectors(self) -> int:

@@ -1,7 +1,7 @@
 """Writing to the store of a shelf: records under the lock of the catalogue, and vectors, which may come later."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from stackroom.model.record import Key, Record, RecordId
@@ -53,9 +53,12 @@ class StoreWriter:
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             return self.store.add_vectors(digests, vectors)
 
-    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+    @contextmanager
+    def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
         """Hold the right to add vectors, which keeps no reader or writer waiting."""
-        return self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+        held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+        with held, self.store.sole_embedder(wait_s=wait_s):
+            yield
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""

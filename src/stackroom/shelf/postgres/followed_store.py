@@ -1,0 +1,318 @@
+"""A store whose truth is in PostgreSQL, with a copy in SQLite in each server's folder that follows it.
+
+Everything is read from the copy, so that answers are those of a store without PostgreSQL, need no network but for one
+look-up of the state, and go on while the database is away. A write is a transaction of the copy and of the database:
+the copy is brought up to the database under its write lock, changed, and the rows that were touched are sent. Commit
+point: the end of the database's transaction. A copy that misses it, or any other server's, gets the rows when the
+state is next looked up.
+"""
+
+import logging
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+import psycopg
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import StorageError
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded.store import SPEC_MARK, Store, StoreState
+from stackroom.shelf.embedded.store_file import SCHEMA, SCHEMA_VERSION
+from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
+
+REVISION, TOKEN, HISTORY = "revision", "token", "history"
+"""The rows of `meta` that say how far the copy has followed, and that it was made anew from another history."""
+SHARED = ("model", "dimension", "centred", SPEC_MARK, STORED_VECTORS)
+"""The rows of `meta` that are the same in the database and in every copy."""
+COLUMNS = {
+    "records": "key int8, id text, body bytea, digest bytea, sum int8",
+    "embeddings": "model text, digest bytea, vector bytea, sum int8",
+    "changes": (
+        "change_no int8, key int8, id text, op text, before bytea, principal text, call_id text, at text, sum int8"
+    ),
+}
+ROW_NUMBERS = {"records": "key", "embeddings": "rowid", "changes": "change_no"}
+ROWS_AT_ONCE = 2_000
+
+Progress = Callable[[int], None]
+logger = logging.getLogger(__name__)
+
+
+def names_of(table: str) -> str:
+    """Return the columns of a table that the database and its copies have, in order."""
+    return ", ".join(column.split()[0] for column in COLUMNS[table].split(", "))
+
+
+class FollowedStore(Store):
+    """Implements the methods of `Store` on a copy that follows a database."""
+
+    def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase) -> None:
+        super().__init__(path, spec)
+        self.database = database
+        self._seen: DatabaseState | None = None
+        self._seen_at = time.time()
+        self._behind = ""
+        """Why the copy is not brought up to the database."""
+
+    def create(self, model: ModelId | None) -> bool:
+        """Create missing tables, store the embedding model, and tell whether it replaced another one."""
+        self.database.create()
+        self.require_tables()
+        return super().create(model)
+
+    def require_tables(self) -> None:
+        """Make the copy, where this server has none yet."""
+        if self._db().pragma("user_version") == 0:
+            with self._writing_file() as db:
+                db.execute(SCHEMA)
+                db.pragma("user_version", SCHEMA_VERSION)
+        if self.find_mark(TOKEN) is None:
+            self._pull()
+
+    def close(self) -> None:
+        """Close every connection."""
+        super().close()
+        self.database.close()
+
+    def state(self) -> StoreState:
+        """Return what a view has to be up to, after the copy was brought up to the database."""
+        self.follow()
+        return super().state()._replace(history=self.history())
+
+    def find_state(self) -> StoreState | None:
+        """Return the same; None where reading it would wait, or the copy is behind."""
+        seen = self.database.find_state(wait=False)
+        if seen is None or seen.token != self.find_mark(TOKEN):
+            return None
+        state = super().find_state()
+        return None if state is None else state._replace(history=self.history())
+
+    def history(self) -> str:
+        """Return a token that differs after the copy was made anew: the database was put back to an earlier state."""
+        return self.find_mark(HISTORY) or ""
+
+    def follow(self) -> None:
+        """Bring the copy up to the database, where that answers and no writer withholds its update."""
+        seen = self.database.find_state()
+        if seen is None:
+            return
+        is_behind = seen.token != self.find_mark(TOKEN)
+        self._behind = "another server is writing" if is_behind and self._is_withheld(seen) else ""
+        if is_behind and not self._behind:
+            with suppress(DatabaseLostError):
+                self._pull()
+        self._seen, self._seen_at = seen, time.time()
+
+    def why_stale(self) -> str | None:
+        """Return why the copy may be older than the records, and how old it is; None where it is not."""
+        if self.database.is_lost:
+            age_s = max(0, round(time.time() - self._seen_at))
+            return f"the database of the catalogue does not answer; this is its state of {age_s} seconds ago"
+        if self._seen is not None and self._seen.moved_to:
+            return f"the catalogue was moved out of its database ({self._seen.moved_to})"
+        return self._behind or None
+
+    def has_unpublished_vectors(self) -> bool:
+        """Tell whether another server has published vectors that are not in this server's index."""
+        return self._seen is not None and self._seen.vector_no > self.counter(INDEXED_VECTORS)
+
+    def note_indexed(self, vector_no: int) -> None:
+        """Store that the index has the vectors of this number, so that readers open it, here and on other servers."""
+        super().note_indexed(vector_no)
+        if self._seen is None or self._seen.vector_no < vector_no:
+            with suppress(DatabaseLostError):
+                self.database.note_published(vector_no)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep writers on other servers away over several steps."""
+        return self.database.exclusive()
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Keep embedders on other servers away."""
+        return self.database.sole_embedder(wait_s=wait_s)
+
+    @contextmanager
+    def withheld(self) -> Iterator[None]:
+        """Keep the copies of other servers at the state before until the block ends. The write lock is held."""
+        self.database.note("withheld", True)
+        try:
+            yield
+        finally:
+            self.database.note("withheld", False)
+
+    def _is_withheld(self, seen: DatabaseState) -> bool:
+        """Tell whether a writer on another server withholds its update; a mark that was left behind is ignored."""
+        return seen.is_withheld and self.database.is_written_by_another()
+
+    def find_mark(self, name: str) -> str | None:
+        """Return a row of `meta`."""
+        row = self._find_row("SELECT value FROM meta WHERE name = ?", (name,))
+        return None if row is None else str(row[0])
+
+    def remove_vectors(self, rows: Sequence[int]) -> None:
+        """Replace stored vectors that are damaged by those of the database."""
+        with self._writing_file() as db, self.database.reading() as remote:
+            for row in rows:
+                which = db.execute("DELETE FROM embeddings WHERE rowid = ? RETURNING model, digest", (row,)).fetchone()
+                query = f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest = %s"
+                _insert(db, "embeddings", remote.execute(query, which))
+
+    def _writing(self) -> AbstractContextManager[apsw.Connection]:
+        return self._writing_everywhere()
+
+    @contextmanager
+    def _writing_everywhere(self) -> Iterator[apsw.Connection]:
+        """Write to the copy and to the database, all or nothing."""
+        with self.database.writing() as writer:
+            try:
+                with self._writing_file() as db:
+                    self._copy_rows(writer.db, db)
+                    before = _shared_meta(db)
+                    with _noted_rows(db) as touched:
+                        yield db
+                    if any(touched.values()) or _shared_meta(db) != before:
+                        _send(writer, db, touched, before)
+                        self.database.commit(writer)
+            except StorageError:
+                if not writer.is_committed:
+                    raise
+                logger.warning("the copy of catalogue '%s' missed a write; it follows", self.spec.name)
+
+    def _pull(self) -> None:
+        with self._writing_file() as db, self.database.reading() as remote:
+            self._copy_rows(remote, db)
+
+    def _copy_rows(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
+        """Bring the copy up to what a transaction of the database sees."""
+        revision, token = (_find_meta(db, name) for name in (REVISION, TOKEN))
+        last, last_token = remote.execute("SELECT revision, token FROM state").fetchone() or (0, "")
+        if token == last_token:
+            return
+        known = remote.execute("SELECT token FROM writes WHERE revision = %s", (int(revision or 0),)).fetchone()
+        is_continued = revision is not None and known == (token,)
+        if not is_continued:
+            self._empty(db)
+        since = int(revision or 0) if is_continued else 0
+        self._copy_changes(remote, db)
+        for table in ("records", "embeddings"):
+            query = f"SELECT {names_of(table)} FROM {table} WHERE revision > %s"
+            _insert(db, table, _iter_rows(remote, query, since))
+        meta = dict(remote.execute("SELECT name, value FROM meta").fetchall())
+        if is_continued and meta.get("model") != _find_meta(db, "model"):
+            _remove_other_sizes(db, meta)
+        _set_meta(db, {**meta, REVISION: str(last), TOKEN: last_token})
+
+    def _copy_changes(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
+        """Copy the changes that followed, and remove the records that were deleted by them."""
+        last = db.execute("SELECT max(change_no) FROM changes").get or 0
+        query = f"SELECT {names_of('changes')} FROM changes WHERE change_no > %s ORDER BY change_no"
+        _insert(db, "changes", _iter_rows(remote, query, last))
+        deleted = "SELECT key FROM changes WHERE change_no > ? AND op = 'delete'"
+        db.execute(f"DELETE FROM records WHERE key IN ({deleted})", (last,))
+        _reserve_keys(db, db.execute("SELECT max(key) FROM changes WHERE change_no > ?", (last,)).get or 0)
+
+    def _empty(self, db: apsw.Connection) -> None:
+        """Remove what is in the copy, and the index made from it: the database has another history."""
+        history = secrets.token_hex(8) if db.execute("SELECT 1 FROM changes LIMIT 1").get else ""
+        if history:
+            logger.warning("the copy of catalogue '%s' is made anew: the database has another history", self.spec.name)
+            shutil.rmtree(self.path.parent / "index", ignore_errors=True)
+        for table in COLUMNS:
+            db.execute(f"DELETE FROM {table}")
+        db.execute("DELETE FROM sqlite_sequence")
+        db.execute("DELETE FROM meta WHERE name <> ?", (INDEXED_VECTORS,))
+        _set_meta(db, {HISTORY: history})
+
+
+def _iter_rows(remote: psycopg.Connection[Any], query: str, since: int) -> Iterator[tuple[Any, ...]]:
+    with remote.cursor(name="followed", binary=True) as cursor:  # of the server: there may be more than memory holds
+        cursor.itersize = ROWS_AT_ONCE
+        yield from cursor.execute(query, (since,))
+
+
+def _insert(db: apsw.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+    names = names_of(table)
+    places = ",".join("?" * (names.count(",") + 1))
+    db.executemany(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})", rows)
+
+
+def _reserve_keys(db: apsw.Connection, highest: int) -> None:
+    """Let the next new record have a higher key than any that a record ever had."""
+    if not highest:
+        return
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'records'", (highest,))
+    if not db.changes():
+        db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (highest,))
+
+
+def _remove_other_sizes(db: apsw.Connection, meta: Mapping[str, str]) -> None:
+    """Remove vectors of another length than the model's, as a switch of the model does."""
+    query = "DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?"
+    db.execute(query, (meta["model"], 4 * int(meta["dimension"])))
+
+
+def _find_meta(db: apsw.Connection, name: str) -> str | None:
+    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).get
+    return None if found is None else str(found)
+
+
+def _shared_meta(db: apsw.Connection) -> dict[str, str]:
+    return {name: value for name, value in db.execute("SELECT name, value FROM meta") if name in SHARED}
+
+
+def _set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+
+@contextmanager
+def _noted_rows(db: apsw.Connection) -> Iterator[dict[str, set[int]]]:
+    """Note the numbers of the rows that are inserted, updated or deleted meanwhile, by table."""
+    touched: dict[str, set[int]] = {table: set() for table in COLUMNS}
+
+    def note(_operation: int, _database: str, table: str, row: int) -> None:
+        if table in touched:
+            touched[table].add(row)
+
+    db.set_update_hook(note)
+    try:
+        yield touched
+    finally:
+        db.set_update_hook(None)
+
+
+def _send(
+    writer: WriteTransaction, db: apsw.Connection, touched: Mapping[str, set[int]], before: Mapping[str, str]
+) -> None:
+    """Send the rows that a transaction of the copy has touched, and note in the copy that it has them."""
+    revision = writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
+    meta = _shared_meta(db)
+    if meta.get("model") != before.get("model"):
+        query = "DELETE FROM embeddings WHERE model = %s AND length(vector) <> %s"
+        writer.db.execute(query, (meta["model"], 4 * int(meta["dimension"])))
+    if touched["records"]:
+        writer.db.execute("DELETE FROM records WHERE key = ANY(%s)", (list(touched["records"]),))
+    for table, columns in COLUMNS.items():
+        rows = _rows_numbered(db, table, sorted(touched[table]))
+        if table == "changes":
+            writer.copy(table, columns, rows)
+        else:
+            writer.copy(table, f"{columns}, revision int8", ((*row, revision) for row in rows))
+    upsert = "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    for name, value in meta.items():
+        if before.get(name) != value:
+            writer.db.execute(upsert, (name, value))
+    _set_meta(db, {REVISION: str(revision), TOKEN: writer.token})
+
+
+def _rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table with these numbers, those that are there."""
+    for start in range(0, len(numbers), ROWS_AT_ONCE):
+        wanted = ",".join(str(number) for number in numbers[start : start + ROWS_AT_ONCE])
+        yield from db.execute(f"SELECT {names_of(table)} FROM {table} WHERE {ROW_NUMBERS[table]} IN ({wanted})")

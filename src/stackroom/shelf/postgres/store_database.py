@@ -1,0 +1,348 @@
+"""The store of a catalogue in PostgreSQL 15 or later: its tables, locks, transactions, and the look-up of its state.
+
+Each catalogue has a schema. Every transaction that writes holds the row of `state`, so that change numbers have no
+gaps, and gets the next `revision`, which is in each row that it wrote: whoever follows asks for the rows after the
+revision that they have. `writes` has a random token of each revision. By it, a writer whose connection was lost
+while it committed finds out whether it did, and a follower notices that the database was put back to an earlier state.
+Rows and their checksums are those of the SQLite store.
+"""
+
+import hashlib
+import logging
+import secrets
+import selectors
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import pq, sql
+
+from stackroom.errors import BusyError, StorageError
+from stackroom.shelf.lock import EmbeddingElsewhereError
+
+LAYOUT = 1
+TABLES = """
+CREATE TABLE state (
+    layout int PRIMARY KEY, change_no bigint NOT NULL DEFAULT 0, vector_no bigint NOT NULL DEFAULT 0,
+    revision bigint NOT NULL DEFAULT 0, token text NOT NULL DEFAULT '', withheld boolean NOT NULL DEFAULT false,
+    moved_to text NOT NULL DEFAULT '');
+CREATE TABLE writes (
+    revision bigint PRIMARY KEY, token text NOT NULL UNIQUE, change_no bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE records (
+    key bigint PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE, body bytea NOT NULL, digest bytea, sum bigint,
+    revision bigint NOT NULL);
+CREATE INDEX records_by_revision ON records (revision);
+CREATE TABLE embeddings (
+    model text COLLATE "C" NOT NULL, digest bytea NOT NULL, vector bytea NOT NULL, sum bigint, revision bigint NOT NULL,
+    PRIMARY KEY (model, digest));
+CREATE INDEX embeddings_by_revision ON embeddings (revision);
+CREATE TABLE changes (
+    change_no bigint PRIMARY KEY, key bigint NOT NULL, id text COLLATE "C" NOT NULL, op text NOT NULL, before bytea,
+    principal text NOT NULL, call_id text NOT NULL, at text NOT NULL, sum bigint);
+CREATE INDEX changes_by_id ON changes (id);
+CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
+"""
+LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
+WRITES_KEPT = "30 days"
+LOCK_WAIT_S = 10
+LOOK_UP_S = 2.0
+"""How long the look-up of the state may take before the database counts as lost."""
+RECONNECT_S = 1.0
+"""How long to wait between two attempts to connect again."""
+CONNECT_S = 3
+UNSURE_S = 10.0
+"""How long a writer tries to find out whether its transaction was committed."""
+LOST = "the database of catalogue '{}' does not answer; nothing was changed, try again in a few seconds"
+UNSURE = "the database of catalogue '{}' was lost while it stored the change; look at the history before trying again"
+
+logger = logging.getLogger(__name__)
+
+
+class DatabaseLostError(BusyError):
+    """The database of a catalogue does not answer; it is tried again."""
+
+
+class DatabaseState(NamedTuple):
+    """The last change, the last published vectors and the last transaction of a store."""
+
+    change_no: int
+    vector_no: int
+    revision: int
+    token: str
+    is_withheld: bool
+    """Whether a writer keeps its update from readers until it is judged."""
+    moved_to: str
+    """Where the records are now; empty where they are here."""
+
+
+class StoreDatabase:
+    """The tables of one catalogue, by a connection for look-ups and one for everything else.
+
+    Safe to use from several threads: those that read or write rows wait for each other.
+    """
+
+    def __init__(
+        self, url: str, schema: str, *, catalogue: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.schema = schema
+        self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)
+        self._name = catalogue
+        self._monotonic = monotonic
+        self._work: psycopg.Connection[Any] | None = None
+        self._guard = threading.RLock()
+        self._watch: psycopg.Connection[Any] | None = None
+        self._watch_guard = threading.Lock()
+        self._retry_at = 0.0
+        self._held = 0
+        """How many blocks of `exclusive` there are; the lock goes with the connection that took it."""
+        self.is_lost = False
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in (self._work, self._watch):
+            if connection is not None:
+                connection.close()
+        self._work = self._watch = None
+
+    def create(self) -> None:
+        """Create the tables where they are missing."""
+        with self._working() as db, db.transaction():
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
+            if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
+                return
+            db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
+            db.execute(TABLES)
+            token = secrets.token_hex(16)
+            db.execute("INSERT INTO state (layout, token) VALUES (%s, %s)", (LAYOUT, token))
+            db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))
+
+    def drop(self) -> None:
+        """Remove the tables with everything in them."""
+        with self._working() as db:
+            db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self.schema)))
+
+    def find_state(self, *, wait: bool = True) -> DatabaseState | None:
+        """Return the state; None where the database does not answer, or it is not to be waited for and is busy."""
+        if not self._watch_guard.acquire(blocking=wait and not self.is_lost):
+            return None
+        try:
+            return self._look_up(connect=wait, within_s=LOOK_UP_S if wait else LOOK_UP_S / 100)
+        except (psycopg.Error, OSError, TimeoutError) as error:
+            if wait:
+                self._note_lost(error)
+            return None
+        finally:
+            self._watch_guard.release()
+
+    def _look_up(self, *, connect: bool, within_s: float) -> DatabaseState:
+        """Ask for the state without waiting for longer than so: libpq itself would wait for minutes."""
+        if self._watch is None or self._watch.closed:
+            if not connect or self._monotonic() < self._retry_at:
+                raise TimeoutError("not connected")
+            self._watch = self._connect()
+        try:
+            row = _ask(self._watch.pgconn, LOOK_UP, within_s=within_s, monotonic=self._monotonic)
+        except (psycopg.Error, OSError, TimeoutError):
+            self._watch.close()
+            raise
+        self.is_lost = False
+        change_no, vector_no, revision, token, withheld, moved_to = row
+        return DatabaseState(int(change_no), int(vector_no), int(revision), token, withheld == "t", moved_to)
+
+    def _note_lost(self, error: Exception) -> None:
+        if not self.is_lost:
+            logger.warning("the database of catalogue '%s' does not answer: %s", self._name, type(error).__name__)
+        self.is_lost = True
+        if self._monotonic() >= self._retry_at:
+            self._retry_at = self._monotonic() + RECONNECT_S
+
+    @contextmanager
+    def reading(self) -> Iterator[psycopg.Connection[Any]]:
+        """Read within one snapshot."""
+        with self._working() as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator["WriteTransaction"]:
+        """Write in one transaction, as the only writer of all servers; it is rolled back unless it is committed."""
+        with self._working() as db:
+            writer = WriteTransaction(db, secrets.token_hex(16))
+            try:
+                db.execute("BEGIN")
+                db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
+                writer.require_here(db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone())
+                yield writer
+            finally:
+                if not db.closed and db.info.transaction_status != pq.TransactionStatus.IDLE:
+                    db.execute("ROLLBACK")
+
+    def commit(self, writer: "WriteTransaction") -> None:
+        """Commit a transaction; where the connection is lost meanwhile, find out whether it was committed."""
+        try:
+            writer.db.execute("COMMIT")  # commit point of a write
+        except psycopg.OperationalError:
+            if not self._is_written(writer.token):
+                raise
+        writer.is_committed = True
+
+    def _is_written(self, token: str) -> bool:
+        """Tell whether the transaction of a token was committed; its locks end with it, so they are waited for."""
+        ends_at = self._monotonic() + UNSURE_S
+        while self._monotonic() < ends_at:
+            with suppress(psycopg.OperationalError), self._connect() as db:
+                db.execute("SELECT pg_advisory_lock(%s)", (self._lock_id("writer"),))
+                return db.execute("SELECT 1 FROM writes WHERE token = %s", (token,)).fetchone() is not None
+            threading.Event().wait(0.1)
+        raise DatabaseLostError(UNSURE.format(self._name))
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep every other writer, on all servers, away for several transactions."""
+        with self._locked("writer", wait_s=LOCK_WAIT_S, error_type=BusyError):
+            self._held += 1
+            try:
+                yield
+            finally:
+                self._held -= 1
+
+    @contextmanager
+    def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
+        """Hold the right to add vectors over all servers. A lost connection loses it: some texts are embedded twice."""
+        with self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError):
+            yield
+
+    @contextmanager
+    def _locked(self, name: str, *, wait_s: float, error_type: type[BusyError]) -> Iterator[None]:
+        lock_id = self._lock_id(name)
+        ends_at = self._monotonic() + wait_s
+        with self._working() as db:
+            while db.execute("SELECT pg_try_advisory_lock(%s)", (lock_id,)).fetchone() != (True,):
+                if self._monotonic() >= ends_at:
+                    raise error_type(f"catalogue '{self._name}' is being written by another server")
+                threading.Event().wait(0.05)
+        try:
+            yield
+        finally:
+            with suppress(DatabaseLostError), self._working() as db:
+                db.execute("SELECT pg_advisory_unlock(%s)", (lock_id,))
+
+    def is_written_by_another(self) -> bool:
+        """Tell whether another connection holds the write lock."""
+        with self._working() as db, db.transaction():
+            query = "SELECT pg_try_advisory_xact_lock(%s)"
+            return db.execute(query, (self._lock_id("writer"),)).fetchone() != (True,)
+
+    def note(self, column: str, value: Any) -> None:
+        """Set a column of the state that is not part of a transaction."""
+        with self._working() as db:
+            db.execute(sql.SQL("UPDATE state SET {} = %s").format(sql.Identifier(column)), (value,))
+
+    def note_published(self, vector_no: int) -> None:
+        """Store that vectors of this number are to be seen, so that every server publishes them."""
+        with self._working() as db:
+            db.execute("UPDATE state SET vector_no = %s WHERE vector_no < %s", (vector_no, vector_no))
+
+    @contextmanager
+    def _working(self) -> Iterator[psycopg.Connection[Any]]:
+        """Use the connection for rows; raise PostgreSQL's errors as our own."""
+        with self._guard:
+            db = self._connected()
+            try:
+                yield db
+            except psycopg.errors.LockNotAvailable as error:
+                raise BusyError(f"catalogue '{self._name}' is being written by another server") from error
+            except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as error:  # or is a replica now
+                db.close()
+                self.is_lost = True  # until the state is looked up again
+                raise DatabaseLostError(LOST.format(self._name)) from error
+            except psycopg.Error as error:
+                raise StorageError(f"the database of catalogue '{self._name}' refused: {error}") from error
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        """Return the connection for rows, connected again where it was lost, but for one that had a lock."""
+        with suppress(psycopg.OperationalError):
+            if self._work is not None and self._work.execute("SELECT 1"):
+                return self._work
+        try:
+            if self._work is None or not self._held:
+                self._work = self._connect()
+                return self._work
+        except psycopg.Error as error:
+            raise DatabaseLostError(LOST.format(self._name), detail=type(error).__name__) from error
+        raise DatabaseLostError(LOST.format(self._name))  # the lock went with the connection
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+        db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self.schema)))
+        db.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
+        return db
+
+    def _lock_id(self, name: str) -> int:
+        """Return the number of a lock of this catalogue."""
+        digest = hashlib.sha256(f"stackroom {self.schema} {name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+
+class WriteTransaction:
+    """A transaction of a store: rows are added to it, then it is committed."""
+
+    def __init__(self, db: psycopg.Connection[Any], token: str) -> None:
+        self.db = db
+        self.token = token
+        self.revision = 0
+        """The number of this transaction; 0 while it has written nothing."""
+        self.is_committed = False
+        self._last = 0
+
+    def require_here(self, row: tuple[Any, ...] | None) -> None:
+        """Take the state that was locked; refuse to write where the records were moved away."""
+        moved_to, self._last = row or ("", 0)
+        if moved_to:
+            raise StorageError("the catalogue was moved out of this database; nothing was changed")
+
+    def begin(self, change_no: int) -> int:
+        """Note that this transaction writes, and return its revision."""
+        self.revision = self._last + 1
+        self.db.execute(
+            "INSERT INTO writes (revision, token, change_no) VALUES (%s, %s, %s)",
+            (self.revision, self.token, change_no),
+        )
+        self.db.execute(
+            "UPDATE state SET change_no = %s, revision = %s, token = %s", (change_no, self.revision, self.token)
+        )
+        self.db.execute(
+            f"DELETE FROM writes WHERE at < now() - interval '{WRITES_KEPT}' AND revision < %s", (self._last,)
+        )
+        return self.revision
+
+    def copy(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows to a table; the columns are given with their types, as `key int8`."""
+        names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
+        with self.db.cursor().copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+
+def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float, monotonic: Callable[[], float]) -> list[str]:
+    """Return the one row of a query, as texts; raise TimeoutError where it does not come in time."""
+    ends_at = monotonic() + within_s
+    connection.send_query(query)
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.socket, selectors.EVENT_READ)
+        while connection.flush() or connection.is_busy():
+            if not selector.select(max(0.0, ends_at - monotonic())):
+                raise TimeoutError("no answer in time")
+            connection.consume_input()
+    result = connection.get_result()
+    while connection.get_result() is not None:
+        pass
+    if result is None or result.status != pq.ExecStatus.TUPLES_OK or result.ntuples != 1:
+        raise psycopg.OperationalError("the state of the store cannot be read")
+    return [(result.get_value(0, column) or b"").decode() for column in range(result.nfields)]

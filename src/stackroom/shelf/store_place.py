@@ -1,0 +1,89 @@
+"""Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that `store.toml` names.
+
+The file may have a password: only its owner can read it, and messages show the address without it.
+"""
+
+import importlib
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError, StorageError
+from stackroom.library import replace_file
+from stackroom.shelf.embedded.store import Store
+
+STORE_FILE = "records.sqlite"
+PLACE_FILE = "store.toml"
+FOLLOWED = "stackroom.shelf.postgres.followed_store"
+SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
+SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorePlace:
+    """The address of a database, and the schema of a catalogue in it."""
+
+    url: str
+    schema: str
+
+    def __post_init__(self) -> None:
+        if not SCHEME.match(self.url):
+            raise InputError("the address of a store begins with postgresql://")
+
+    @property
+    def shown(self) -> str:
+        """The address without the password."""
+        return SECRET.sub(
+            lambda found: f"{found[2]}***" if found[2] else f"{(found[1] or '').split(':')[0]}@", self.url
+        )
+
+    def __repr__(self) -> str:
+        return f"StorePlace({self.shown}, {self.schema})"
+
+
+def find_place(folder: Path) -> StorePlace | None:
+    """Return where the records of a catalogue's folder are; None where they are in the folder."""
+    path = folder / PLACE_FILE
+    try:
+        told = tomllib.loads(path.read_text())
+        return StorePlace(url=str(told["url"]), schema=str(told["schema"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, InputError) as error:
+        raise StorageError(
+            f'{folder.name}/{PLACE_FILE} is damaged; it has two lines: url = "…", schema = "…"'
+        ) from error
+
+
+def save_place(folder: Path, place: StorePlace | None) -> None:
+    """Write where the records of a catalogue are from now on; None: in its folder."""
+    path = folder / PLACE_FILE
+    if place is None:
+        path.unlink(missing_ok=True)
+        return
+    before = os.umask(0o077)
+    try:
+        replace_file(path, f"url = {json.dumps(place.url)}\nschema = {json.dumps(place.schema)}\n".encode())
+    finally:
+        os.umask(before)
+
+
+def open_store(folder: Path, spec: CatalogueSpec) -> Store:
+    """Return the store of a catalogue's folder."""
+    place = find_place(folder)
+    return Store(folder / STORE_FILE, spec) if place is None else open_followed(folder, spec, place)
+
+
+def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store:
+    """Return the copy in a folder of a store in a database; its packages are loaded only then."""
+    try:
+        followed = importlib.import_module(FOLLOWED)
+    except ImportError as error:
+        raise StorageError("records in PostgreSQL need a package: pip install 'stackroom[postgres]'") from error
+    database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
+    store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database)
+    return store

@@ -1,0 +1,277 @@
+"""Several servers over one store in PostgreSQL, each with a folder of its own; the database is killed and replaced."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+
+from stackroom.errors import BusyError
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.store_check import check_store
+from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.port import Embedding, Put
+from stackroom.shelf.postgres import store_database
+from stackroom.shelf.postgres.store_database import DatabaseLostError
+from stackroom.shelf.store_place import StorePlace, find_place, save_place
+from support.postgres import DEBIAN, PostgresServer, open_server
+from support.processes import wait_until
+from support.stock import MODEL, Stock
+
+SPEC = PACKAGES.get("anime").spec
+OpenServer = Callable[[str], Stock]
+
+
+@pytest.fixture(
+    params=[
+        None,
+        pytest.param(
+            DEBIAN, marks=pytest.mark.skipif(not DEBIAN.is_dir(), reason="Debian's PostgreSQL 15 is not installed")
+        ),
+    ],
+    ids=["newest", "oldest"],
+)
+def database(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
+    with open_server(programs=request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def place(database: PostgresServer) -> StorePlace:
+    return database.new_place()
+
+
+@pytest.fixture
+def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
+    """Opens the shelf of one server, by its name; the first one creates the store."""
+    opened: list[EmbeddedShelf] = []
+
+    def open_shelf(name: str) -> Stock:
+        folder = tmp_path / name
+        folder.mkdir()
+        save_place(folder, place)
+        shelf = EmbeddedShelf.open(folder, SPEC) if opened else EmbeddedShelf.create(folder, SPEC, model=MODEL)
+        opened.append(shelf)
+        return Stock(shelf=shelf, spec=SPEC)
+
+    yield open_shelf
+    for shelf in opened:
+        shelf.close()
+
+
+def shelf_of(stock: Stock) -> EmbeddedShelf:
+    assert isinstance(stock.shelf, EmbeddedShelf)
+    return stock.shelf
+
+
+def test_an_acknowledged_edit_is_in_the_next_answer_of_every_server(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"), first.record("ronin", body="a briefcase"))
+    assert second.lexical("robbery") == ["heat"]
+    second.put(second.record("heat", body="a chase"))
+    assert first.lexical("robbery") == []
+    assert first.lexical("chase") == ["heat"]
+    first.delete("ronin")
+    assert second.lexical("briefcase") == []
+    third = server_of("third")
+    assert [stock.nearest("heat") for stock in (first, second, third)] == [["heat"]] * 3
+    assert third.shelf.history().list_changes(limit=9) == first.shelf.history().list_changes(limit=9)
+    assert [change.change_no for change in third.shelf.history().list_changes(limit=9)] == [4, 3, 2, 1]
+
+
+def test_numbers_have_no_gaps_and_keys_are_never_given_twice(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    assert first.put(first.record("a")) == 1
+    assert first.delete("a") == 2
+    assert second.put(second.record("b")) == 3
+    keys = second.shelf.reader().find([RecordId("b")], scope=WHOLE)
+    assert keys == {"b": 2}
+    with pytest.raises(ValueError, match="refused"):
+        _failing_write(second)
+    assert first.put(first.record("c")) == 4
+
+
+def _failing_write(stock: Stock) -> None:
+    with shelf_of(stock).store._writing() as db:
+        db.execute("DELETE FROM records")
+        raise ValueError("refused")
+
+
+def test_vectors_that_come_later_are_published_on_every_server(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.apply(Put(record=first.record("heat"), embedding=Embedding(digest=b"heat")))
+    assert second.nearest("heat") == []
+    writer = first.shelf.writer()
+    with writer.sole_embedder(wait_s=0):
+        with pytest.raises(EmbeddingElsewhereError), second.shelf.writer().sole_embedder(wait_s=0):
+            pass
+        assert writer.add_vectors({RecordId("heat"): b"heat"}, {b"heat": first.vector("heat")}) == 1
+        writer.publish_vectors()
+    assert second.nearest("heat") == ["heat"]
+
+
+def test_a_server_that_writes_in_several_steps_keeps_the_others_from_writing(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    monkeypatch.setattr(store_database, "LOCK_WAIT_S", 0.1)
+    second.put(second.record("before"))
+    with first.shelf.writer().exclusive():
+        first.put(first.record("a"))
+        second_writer = second.shelf.writer()
+        with pytest.raises(BusyError), second_writer.exclusive():
+            pass
+        first.put(first.record("b"))
+    second.put(second.record("after"))
+    assert first.shelf.reader().count(WHOLE) == 4
+
+
+def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    assert second.lexical("robbery") == ["heat"]
+    writer = shelf_of(first)
+    with writer.exclusive(), writer.withheld():
+        first.put(first.record("heat", body="a chase"))
+        assert second.lexical("robbery") == ["heat"]
+        assert "another server is writing" in str(second.shelf.reader().stale)
+    assert second.lexical("chase") == ["heat"]
+
+
+def test_while_the_database_is_away_reads_go_on_and_say_so_and_writes_are_refused(
+    server_of: OpenServer, database: PostgresServer
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    assert second.lexical("robbery") == ["heat"]
+    database.kill()
+    assert second.lexical("robbery") == ["heat"]
+    view = second.shelf.reader()
+    assert "seconds ago" in str(view.stale)
+    assert view.fetch(view.scan(scope=WHOLE, limit=1), scope=WHOLE)
+    assert second.shelf.find_reader() is None
+    with pytest.raises(DatabaseLostError, match="does not answer") as refused:
+        first.put(first.record("ronin"))
+    assert refused.value.retry_after_s
+    database.start()
+    wait_until(lambda: second.shelf.reader().stale is None, timeout_s=30)
+    first.put(first.record("ronin", body="a briefcase"))
+    assert second.lexical("briefcase") == ["ronin"]
+
+
+def test_a_database_that_hangs_keeps_no_reader_waiting(
+    server_of: OpenServer, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = server_of("first")
+    stock.put(stock.record("heat", body="a robbery"))
+    monkeypatch.setattr(store_database, "LOOK_UP_S", 0.2)
+    main = psutil.Process(database.pid)
+    stopped = [main, *main.children()]
+    for process in stopped:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        assert stock.shelf.find_reader() is None
+        assert stock.lexical("robbery") == ["heat"]
+        assert "does not answer" in str(stock.shelf.reader().stale)
+    finally:
+        for process in reversed(stopped):
+            process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_write_whose_connection_is_lost_at_its_commit_is_acknowledged_if_it_was_stored_and_refused_if_not(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch, is_stored: bool
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("a"))
+    execute = psycopg.Connection.execute
+
+    def lose(self: psycopg.Connection[Any], query: Any, *values: Any, **options: Any) -> Any:
+        if query == "COMMIT":
+            monkeypatch.undo()
+            if is_stored:
+                execute(self, query)
+            self.close()
+            raise psycopg.OperationalError("lost")
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", lose)
+    if is_stored:
+        assert first.put(first.record("b")) == 2
+    else:
+        with pytest.raises(DatabaseLostError):
+            first.put(first.record("b"))
+    known = ["a", "b"] if is_stored else ["a"]
+    for stock in (first, second):
+        view = stock.shelf.reader()
+        assert view.ids(view.scan(scope=WHOLE, limit=9)) == known
+
+
+def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
+    server_of: OpenServer, place: StorePlace, database: PostgresServer
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    first.put(first.record("lost", body="a briefcase"))
+    assert second.lexical("briefcase") == ["lost"]
+    schema = place.schema
+    for query in (
+        f"DELETE FROM {schema}.records WHERE id = 'lost'",
+        f"DELETE FROM {schema}.changes WHERE change_no = 2",
+        f"DELETE FROM {schema}.writes WHERE change_no = 2",
+        f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
+        f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
+    ):
+        database.execute(query)
+    assert first.put(first.record("new", body="a chase")) == 2
+    for stock in (first, second):
+        assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])
+
+
+def test_a_replica_that_is_promoted_is_written_to_without_a_restart(tmp_path: Path) -> None:
+    with open_server() as primary, open_server(primary=primary) as replica:
+        url = f"postgresql://stackroom@/postgres?host={primary.folder},{replica.folder}&target_session_attrs=read-write"
+        folder = tmp_path / "shelf"
+        folder.mkdir()
+        save_place(folder, StorePlace(url=url, schema="films"))
+        with closing(EmbeddedShelf.create(folder, SPEC, model=MODEL)) as shelf:
+            stock = Stock(shelf=shelf, spec=SPEC)
+            stock.put(stock.record("heat", body="a robbery"))
+            replica.wait_until_replayed(primary)
+            primary.kill()
+            assert stock.lexical("robbery") == ["heat"]
+            replica.promote()
+            wait_until(lambda: shelf.reader().stale is None, timeout_s=30)
+            assert stock.put(stock.record("ronin", body="a briefcase")) == 2
+            assert stock.lexical("briefcase") == ["ronin"]
+        primary.start()
+
+
+def test_a_damaged_copy_gets_its_vectors_from_the_database_again(server_of: OpenServer) -> None:
+    stock = server_of("first")
+    stock.put(stock.record("heat"))
+    store = shelf_of(stock).store
+    with closing(store.connect()) as db:
+        db.execute("UPDATE embeddings SET vector = zeroblob(64)")
+    assert [problem.message for problem in check_store(store) if "vectors" in problem.message]
+    shelf_of(stock).mend()
+    assert list(check_store(store)) == []
+    assert list(store.embeddings_of([store.list_keys()[0]], MODEL))
+
+
+def test_the_file_that_names_the_database_is_for_its_owner_alone_and_no_message_has_the_password(
+    tmp_path: Path,
+) -> None:
+    place = StorePlace(url="postgresql://ann:secret@host/db?sslmode=require&password=secret", schema="films")
+    save_place(tmp_path, place)
+    assert (tmp_path / "store.toml").stat().st_mode & 0o077 == 0
+    assert find_place(tmp_path) == place
+    assert "secret" not in f"{place} {place!r} {place.shown}"
+    assert place.shown == "postgresql://ann@host/db?sslmode=require&password=***"
