@@ -134,8 +134,8 @@ def tools_page() -> str:
         parts.append(f"## {heading}")
         parts += [_tool_section(tool, rows[tool.name], shared, told) for tool in tools]
     names = {name for part in parts for name in re.findall(r"(\w+): ", part)}
-    common = [(f"`{name}`", meaning) for name, meaning in MEANINGS["results"].items() if name in names]
-    return _page("Tools", [*parts, "## Fields of answers", _table(("field", "meaning"), common)])
+    common = [f"- `{name}`: {meaning}" for name, meaning in MEANINGS["results"].items() if name in names]
+    return _page("Tools", [*parts, "## Fields of answers", "\n".join(common)])
 
 
 def settings_page() -> str:
@@ -203,9 +203,9 @@ def cli_page() -> str:
         for context in contexts
         if "--json" not in dict(options[context.command_path]) and not isinstance(context.command, click.Group)
     ]
-    table = _table(("shared option", "meaning"), [(f"`{name}`", meaning) for name, meaning in shared])
+    told = "Shared options:\n\n" + "\n".join(f"- `{name}`: {meaning.removesuffix('.')}" for name, meaning in shared)
     sections = [_help_section(context, options[context.command_path], shared) for context in contexts]
-    return _page("Commands", [CLI_NOTE.format(", ".join(without)), table, *sections])
+    return _page("Commands", [CLI_NOTE.format(", ".join(without)), told, *sections])
 
 
 def catalogue_page() -> str:
