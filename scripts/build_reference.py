@@ -129,7 +129,7 @@ def tools_page() -> str:
     counts = Counter(row for listed in rows.values() for row in listed)
     shared = [row for row, count in counts.items() if count >= SHARED_BY]
     told: dict[str, str] = {}
-    parts = [TOOLS_NOTE, _table(("shared argument", "type", "meaning"), shared)]
+    parts = [TOOLS_NOTE, "Shared arguments:", _listed(shared)]
     for heading, tools in groups.items():
         parts.append(f"## {heading}")
         parts += [_tool_section(tool, rows[tool.name], shared, told) for tool in tools]
@@ -160,12 +160,12 @@ def settings_page() -> str:
     parts = [
         f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
         "A variable that is empty counts as not set. A key that is not known is refused.",
-        _table(("key", "variable", "default", "meaning"), rows),
+        _listed(rows),
     ]
     for section, model in sections.items():
         meanings = attribute_docs(model)
         rows = [_setting_row(section, key, field, variables, meanings) for key, field in model.model_fields.items()]
-        parts += [f"## `[{section}]`", _doc(model), _table(("key", "variable", "default", "meaning"), rows)]
+        parts += [f"## `[{section}]`", _doc(model), _listed(rows)]
     addresses = [(f"`{kind}`", f"`{url}`", f"`{path}`") for kind, (url, path) in settings.ENDPOINT_DEFAULTS.items()]
     parts += ["## Usual addresses", _table(("kind", "`url`", "`path`"), addresses)]
     return _page("Settings", parts)
@@ -224,7 +224,7 @@ def catalogue_page() -> str:
         titles |= {f"{path}.{key}".lstrip("."): meanings[key] for key in tables}
         rows = [row for row in _key_rows(body, schema["$defs"], meanings) if row[1] not in TABLE_TYPES]
         heading = f"## `[{path}]`" if path else "## At the top"
-        parts += [heading, titles.get(path.removesuffix(".NAME"), ""), _table(("key", "type", "meaning"), rows)]
+        parts += [heading, titles.get(path.removesuffix(".NAME"), ""), _listed(rows)]
     return _page("`catalogue.toml`", parts)
 
 
@@ -388,7 +388,7 @@ def _tool_section(tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], to
         [
             f"### `{tool.name}`",
             f"{tool.description.removesuffix('.')}. Needs `{tool.action}`; counts as {cost}.",
-            _table(("argument", "type", "meaning"), own) if own else "",
+            _listed(own),
             f"Shared: {also}." if also else "",
             _answer(result_schema(tool.result), told),
         ]
@@ -476,13 +476,11 @@ def _setting_row(
     meanings: Mapping[str, str],
 ) -> Row:
     variable = variables.get((section, key))
-    is_in_file = key != "home"  # the file is in the library's folder, so it cannot say where that is
-    return (
-        f"`{key}`" if is_in_file else NONE,
-        f"`{variable}`" if variable else NONE,
-        NONE if field.default in (PydanticUndefined, {}) else _shown(field.default),
-        meanings[key],
-    )
+    default = NONE if field.default in (PydanticUndefined, {}) else _shown(field.default)
+    notes = ([f"`{variable}`"] if variable else []) + ([] if default in EMPTY_DEFAULTS else [f"default {default}"])
+    if key == "home":  # the file is in the library's folder, so it cannot say where that is
+        return notes[0], "", meanings[key]
+    return f"`{key}`", ", ".join(notes), meanings[key]
 
 
 def _help_section(context: click.Context, options: Sequence[Row], shared: Sequence[Row]) -> str:
@@ -567,6 +565,12 @@ def _page(title: str, parts: Iterable[str]) -> str:
 
 def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
+
+
+def _listed(rows: Iterable[Row]) -> str:
+    """Return a line for each name with its type and what it means."""
+    lines = [(name, f" ({kind})" if kind else "", " ".join(meaning.split())) for name, kind, meaning in rows]
+    return "\n".join(f"- {name}{kind}: {meaning}" if meaning else f"- {name}{kind}" for name, kind, meaning in lines)
 
 
 def _table(headings: Row, rows: Iterable[Row]) -> str:
