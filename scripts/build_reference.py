@@ -38,7 +38,7 @@ from stackroom.cli.main import cli
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError
 from stackroom.generic.tools import generic_tools
-from stackroom.model.principal import Cost
+from stackroom.model.principal import Action, Cost
 from stackroom.packages import PACKAGES
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
@@ -70,6 +70,7 @@ SHARED_BY = 4
 """In how many tools an argument has to be the same, to be told once."""
 EMPTY_DEFAULTS = {NONE, "`false`", '`""`', "`[]`"}
 TABLE_TYPES = {"table", "NAME → table", "NAME → table, required"}
+PLAIN_METAVAR = r" (TEXT|PATH|INTEGER|INTEGER RANGE|FLOAT RANGE)$"
 NO_ARGUMENTS = {"[OPTIONS]", "COMMAND [ARGS]...", "[COMMAND] [ARGS]..."}
 CLI_NOTE = (
     "Every command has `--help`, often with an example; each has `--json`, which prints JSON for programs, except {}."
@@ -77,8 +78,8 @@ CLI_NOTE = (
 TOOLS_NOTE = (
     "An answer comes as structured content with the fields below, and as a short text of the same. `?` marks what may "
     "be null, `[…]` a list; an object that is not spelled out is as in a tool above. What a field means is "
-    "[at the end](#fields-of-answers). Bounds of texts are in the tool list and in `/openapi.json`. Tools that count "
-    "as a read change nothing."
+    "[at the end](#fields-of-answers), where its name does not say it. Bounds of texts are in the tool list and in "
+    "`/openapi.json`. A tool needs `AccessCatalog`, counts as a read and changes nothing, unless it says otherwise."
 )
 BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
 OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
@@ -384,10 +385,12 @@ def _tool_section(tool: ToolSpec, rows: Sequence[Row], shared: Sequence[Row], to
     own = [row for row in rows if row not in shared]
     also = ", ".join(row[0] for row in rows if row in shared)
     cost = "SQL" if tool.cost is Cost.SQL else f"a {tool.cost}"
+    is_usual = tool.action == Action.ACCESS_CATALOG and tool.read_only
+    needs = "" if is_usual else f" Needs `{tool.action}`; counts as {cost}."
     return _joined(
         [
             f"### `{tool.name}`",
-            f"{tool.description.removesuffix('.')}. Needs `{tool.action}`; counts as {cost}.",
+            f"{tool.description.removesuffix('.')}.{needs}",
             _listed(own),
             f"Shared: {also}." if also else "",
             _answer(result_schema(tool.result), told),
@@ -503,7 +506,7 @@ def _iter_options(context: click.Context) -> Iterator[tuple[str, str]]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None and record[1] and "--help" not in record[0]:
-            yield record[0], record[1].replace("  [", " [")
+            yield re.sub(PLAIN_METAVAR, "", record[0]), record[1].replace("  [", " [")
 
 
 def _model_of(node: Schema, definitions: Schema) -> tuple[str | None, str]:

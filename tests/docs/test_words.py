@@ -1,0 +1,29 @@
+"""The documentation stays short: each guide, and all pages together."""
+
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDE_WORDS = 1_500
+ALL_WORDS = 60_000
+NO_GUIDE = {"rows.md"}
+
+
+def count_words(page: Path) -> int:
+    """Count what has a letter or a digit: lines and bars of tables are no words."""
+    words = page.read_text(encoding="utf-8").split()
+    return sum(any(letter.isalnum() for letter in word) for word in words)
+
+
+def test_no_guide_is_longer_than_a_reader_has_time_for() -> None:
+    guides = {page.name: count_words(page) for page in DOCS.glob("*.md") if page.name not in NO_GUIDE}
+    assert {name: words for name, words in guides.items() if words > GUIDE_WORDS} == {}
+
+
+def test_all_pages_together_stay_within_their_bound() -> None:
+    assert sum(count_words(page) for page in DOCS.rglob("*.md")) <= ALL_WORDS
+
+
+def test_table_rules_and_bars_are_not_counted(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Two words\n\n| a | 2 |\n|---|---|\n- → three\n", encoding="utf-8")
+    assert count_words(page) == 5
