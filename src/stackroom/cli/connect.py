@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
+from stackroom.cli.reload import serve_reloading
 from stackroom.control.opening import AuditOnDemand, exists
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, NotFoundError
@@ -51,6 +53,7 @@ FIRST_ANSWERS_S = 1.0
     type=click.Choice(["dotted", "plain"]),
     help="List tools as catalog.mutate, or as catalog_mutate for clients that allow no dots.  [default: dotted]",
 )
+@click.option("--reload", "is_reloading", is_flag=True, help="With --http: start again when a package is changed.")
 def serve_command(
     catalogues: tuple[str, ...],
     tools: str,
@@ -60,6 +63,7 @@ def serve_command(
     accounts: bool | None,
     mcp_enabled: bool | None,
     tool_names: str | None,
+    is_reloading: bool,
 ) -> None:
     """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
 
@@ -76,6 +80,11 @@ def serve_command(
     flags = {place: value for place, value in given.items() if value is not None}
     if flags and not over_http:
         raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
+    if is_reloading and not over_http:
+        raise InputError("--reload is for --http only")
+    if is_reloading:
+        serve_reloading(load_settings(flags=flags), sys.argv[1:])
+        return
     if tool_names is not None:
         flags["mcp", "tool_names"] = tool_names
     gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
