@@ -1,25 +1,31 @@
-"""A million records: build, sizes, opening, latency and recall. `benchmarks/README.md` says what is controlled for."""
+"""How a catalogue grows: build, memory, sizes, opening, latency, recall, searches a second, edits, by its records.
+
+`benchmarks/README.md` says what is controlled for.
+"""
 
 import argparse
 import hashlib
 import json
+import pickle
 import resource
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from copies import BATCH, NOISE, iter_batches
 from real_anime import DEFAULT_WORK, Query, RealAnime, draw_queries, load_real_anime
 from rich.console import Console
 from rich.table import Table
+from svg_chart import line_chart
 
-from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import Vector
 from stackroom.search.searcher import QueryVector, Searcher
@@ -28,16 +34,18 @@ from stackroom.shelf.embedded.view import EmbeddedView
 from stackroom.shelf.port import Embedding, Put
 from stackroom.text.analyser import TextQuery, analyse_query
 
-NOISE = 0.7
-"""Length of the random vector added to each unit vector before it is made a unit again: cosine to the original 0.82."""
-
-BATCH = 2_000
 WARM_UP = 20
 TOP = 10
 LATEST_YEAR = 2012
 BLOCK_ROWS = 65_536
 LOOK_S = 0.2
-BUILD_REPORT = "build.json"
+BUILD_REPORT, REPORT = "build.json", "figures.json"
+QUERIES = "queries.pickle"
+PROCESSES = (1, 2, 3)
+SEARCHING_S = 5.0
+EDITS = 40
+SCOPES = ("all", "10 %", "1 %")
+CPU_TIMES = ("cpu_p50_ms", "cpu_p95_ms")
 
 Figures = dict[str, Any]
 
@@ -52,34 +60,49 @@ class Prepared:
 
 def main() -> None:
     arguments = _arguments()
-    folder = arguments.work / f"scale-{arguments.records}"
-    if arguments.rebuild:
-        shutil.rmtree(folder, ignore_errors=True)
-    anime = load_real_anime(arguments.work)
-    if arguments.stage == "build":
-        build(anime, folder, arguments.records)
+    if arguments.stage == "search":
+        search(_folder(arguments.work, int(arguments.records)))
         return
-    if not (folder / BUILD_REPORT).is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        again = [sys.executable, __file__, "--stage", "build", "--records", str(arguments.records)]
-        subprocess.run([*again, "--work", str(arguments.work)], check=True)
-    figures = json.loads((folder / BUILD_REPORT).read_text()) | measure(anime, folder, arguments.queries)
+    if arguments.stage:
+        folder, anime = _folder(arguments.work, int(arguments.records)), load_real_anime(arguments.work)
+        STAGES[arguments.stage](anime, folder, arguments)
+        return
+    figures = []
+    for count in map(int, arguments.records.split(",")):
+        folder = _folder(arguments.work, count)
+        if arguments.rebuild or not (folder / BUILD_REPORT).is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            _run_stage("build", arguments, count)
+        _run_stage("measure", arguments, count)
+        figures.append(json.loads((folder / BUILD_REPORT).read_text()) | json.loads((folder / REPORT).read_text()))
+        show(figures[-1])
     if arguments.json:
-        print(json.dumps(figures, indent=1))
-    else:
-        show(figures)
+        arguments.json.write_text(json.dumps(figures, indent=1))
+    if arguments.plots:
+        draw(figures, arguments.plots)
 
 
-def build(anime: RealAnime, folder: Path, count: int) -> None:
+def _run_stage(stage: str, arguments: argparse.Namespace, count: int) -> None:
+    """Run a stage in a process of its own, so that its memory and CPU time are its own."""
+    options = ["--stage", stage, "--records", str(count), "--queries", str(arguments.queries)]
+    subprocess.run([sys.executable, __file__, *options, "--work", str(arguments.work)], check=True)
+
+
+def _folder(work: Path, count: int) -> Path:
+    return work / f"scale-{count}"
+
+
+def build(anime: RealAnime, folder: Path, arguments: argparse.Namespace) -> None:
     """Make the library the way any library is made: apply in batches while a second process indexes, then publish."""
     shelf = EmbeddedShelf.create(folder, anime.spec, model=anime.embedder.model)
+    count = int(arguments.records)
     batches, making_s, started, cpu_before_s = iter_batches(anime, count), 0.0, time.perf_counter(), _cpu_s()
     with PeakMemory() as memory, shelf.exclusive():
         for number in range(-(-count // BATCH)):
             before = time.process_time()
-            batch = next(batches)
+            records, vectors = next(batches)
             making_s += time.process_time() - before
-            shelf.apply(batch)
+            shelf.apply([_put(record, vector) for record, vector in zip(records, vectors, strict=True)])
             if number % 50 == 0:
                 print(f"{number * BATCH} records written, {time.perf_counter() - started:.0f} s", file=sys.stderr)
         applied = time.perf_counter()
@@ -136,76 +159,100 @@ def _resident_mb(process: str) -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def iter_batches(anime: RealAnime, count: int, *, seed: int = 0) -> Iterator[list[Put]]:
-    """Yield the records: the real ones first, then copies with noise on the vector and text mixed with another's."""
-    generator = np.random.default_rng(seed)
-    for start in range(0, count, BATCH):
-        numbers = np.arange(start, min(start + BATCH, count))
-        originals = numbers % len(anime.records)
-        others = generator.integers(len(anime.records), size=len(numbers))
-        vectors = _noisy(anime.vectors[originals], generator)
-        yield [
-            Put(
-                record=_copy(anime, number, original, other, generator),
-                embedding=Embedding(digest=hashlib.sha256(str(number).encode()).digest(), vector=vector),
-            )
-            for number, original, other, vector in zip(
-                numbers.tolist(), originals.tolist(), others.tolist(), vectors, strict=True
-            )
-        ]
+def _put(record: Record, vector: Vector) -> Put:
+    return Put(record=record, embedding=Embedding(digest=hashlib.sha256(record.id.encode()).digest(), vector=vector))
 
 
-def _noisy(vectors: Vector, generator: np.random.Generator) -> Vector:
-    noise = generator.standard_normal(vectors.shape, dtype=np.float32) * np.float32(NOISE / vectors.shape[1] ** 0.5)
-    moved = vectors + noise
-    unit: Vector = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    return unit
-
-
-def _copy(anime: RealAnime, number: int, original: int, other: int, generator: np.random.Generator) -> Record:
-    """Return the original itself the first time round, afterwards a mixture of it with another record."""
-    one, two = anime.records[original], anime.records[other]
-    record_id = RecordId(f"{one.id}-{number}")
-    if number == original:
-        return Record(id=record_id, fields=one.fields)
-    mixed: dict[str, Any] = dict(one.fields)
-    mixed["title"] = _mixed_words(one.get("title"), two.get("title"), 0.7, generator)
-    mixed["alternatives"] = _half(one.get("alternatives"), generator) + _half(two.get("alternatives"), generator)
-    mixed["synopsis"] = _mixed_words(one.get("synopsis"), two.get("synopsis"), 0.6, generator)
-    tags: list[Tag] = [*(one.get("tags") or ()), *(two.get("tags") or ())[:2]]
-    mixed["tags"] = tuple(dict.fromkeys(tags))
-    return Record(id=record_id, fields={name: value for name, value in mixed.items() if value})
-
-
-def _mixed_words(one: str | None, two: str | None, share: float, generator: np.random.Generator) -> str:
-    """Return words of both texts, shuffled: each of the first with probability `share`, of the second with the rest."""
-    words = (one or "").split()
-    others = (two or "").split()
-    keep = generator.random(len(words) + len(others))
-    kept = [word for word, luck in zip(words, keep, strict=False) if luck < share]
-    kept += [word for word, luck in zip(others, keep[len(words) :], strict=True) if luck > share]
-    return " ".join(kept[place] for place in generator.permutation(len(kept))) or (one or "")
-
-
-def _half(names: tuple[str, ...] | None, generator: np.random.Generator) -> tuple[str, ...]:
-    keep = generator.random(len(names or ())) < 0.5
-    return tuple(name for name, kept in zip(names or (), keep, strict=True) if kept)
-
-
-def measure(anime: RealAnime, folder: Path, count: int) -> Figures:
-    """Open the library and time every arm under every scope."""
+def measure(anime: RealAnime, folder: Path, arguments: argparse.Namespace) -> None:
+    """Open the library, time every arm under every scope, then searches of several processes at once, then edits."""
     started = time.perf_counter()
     shelf = EmbeddedShelf.open(folder, anime.spec)
     view = shelf.reader()
     opened = time.perf_counter()
     queries = [
         Prepared(query=query, terms=analyse_query(query.text, synonyms=anime.spec.synonyms))
-        for query in draw_queries(anime, count=count)
+        for query in draw_queries(anime, count=arguments.queries)
     ]
+    (folder / QUERIES).write_bytes(pickle.dumps((anime.spec, [one.query for one in queries])))
     searcher = Searcher(spec=anime.spec)
     figures = {name: _scope_figures(searcher, view, queries, scope) for name, scope in _scopes(view).items()}
+    report = {
+        "open_ms": (opened - started) * 1e3,
+        "measure_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "scopes": figures,
+        "throughput": {processes: _throughput(arguments, processes) for processes in PROCESSES},
+        "edits": _edits(anime, folder, shelf),
+    }
+    (folder / REPORT).write_text(json.dumps(report, indent=1))
+
+
+def _throughput(arguments: argparse.Namespace, processes: int) -> Figures:
+    """Let several processes search at once, and return what they answered together."""
+    command = [sys.executable, __file__, "--stage", "search", "--records", arguments.records]
+    command += ["--work", str(arguments.work)]
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(processes)
+    ]
+    for one in running:
+        _pipe(one.stdout).readline()  # it is ready
+    for one in running:
+        _pipe(one.stdin).write("go\n")
+        _pipe(one.stdin).flush()
+    answers = [json.loads(one.communicate()[0]) for one in running]
+    calls = sum(answer["calls"] for answer in answers)
+    return {
+        "searches_a_second": calls / SEARCHING_S,
+        "cpu_ms": sum(answer["cpu_s"] for answer in answers) / calls * 1e3,
+        "memory_mb": [answer["memory_mb"] for answer in answers],
+    }
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        sys.exit("the process has no pipe")
+    return pipe
+
+
+def search(folder: Path) -> None:
+    """Search for some seconds, once told to begin, and print how often; one of the processes of `_throughput`."""
+    spec, queries = pickle.loads((folder / QUERIES).read_bytes())
+    view, searcher = EmbeddedShelf.open(folder, spec).reader(), Searcher(spec=spec)
+
+    def answer(query: Query) -> None:
+        searcher.search(view, query.text, scope=WHOLE, limit=TOP, query_vector=QueryVector(vector=query.vector))
+
+    for query in queries[:WARM_UP]:
+        answer(query)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    until, cpu_before_s, calls = time.perf_counter() + SEARCHING_S, time.process_time(), 0
+    while time.perf_counter() < until:
+        answer(queries[calls % len(queries)])
+        calls += 1
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"open_ms": (opened - started) * 1e3, "measure_peak_mb": memory_mb, "scopes": figures}
+    print(json.dumps({"calls": calls, "cpu_s": time.process_time() - cpu_before_s, "memory_mb": memory_mb}))
+
+
+def _edits(anime: RealAnime, folder: Path, other: EmbeddedShelf) -> Figures:
+    """Edit single records, and time the commit and until a second shelf on the folder shows the edit."""
+    shelf = EmbeddedShelf.open(folder, anime.spec)
+    total = other.reader().count(WHOLE)
+    committed, seen, cpu = [], [], []
+    for number, key in enumerate(np.random.default_rng(3).integers(1, total, EDITS).tolist()):
+        before = other.reader()
+        record, vector = before.fetch([Key(key)], scope=WHOLE)[Key(key)], before.vectors([Key(key)])[0]
+        changed = Record(id=record.id, fields={**record.fields, "title": f"{record.get('title')} {number}"})
+        started, cpu_before = time.perf_counter(), time.process_time()
+        shelf.apply([_put(changed, vector)])
+        committed.append((time.perf_counter() - started) * 1e3)
+        shelf.publish()
+        now = other.reader().fetch([Key(key)], scope=WHOLE)[Key(key)]
+        seen.append((time.perf_counter() - started) * 1e3)
+        cpu.append((time.process_time() - cpu_before) * 1e3)
+        if now.get("title") != changed.get("title"):
+            sys.exit("an edit was not seen")
+    named = {"committed_ms": committed, "seen_ms": seen, "cpu_ms": cpu}
+    return {name: [float(np.percentile(times, share)) for share in (50, 95)] for name, times in named.items()}
 
 
 def _scope_figures(searcher: Searcher, view: EmbeddedView, queries: Sequence[Prepared], scope: Scope) -> Figures:
@@ -315,12 +362,12 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 def show(figures: Figures) -> None:
     """Print the figures for people."""
-    console = Console()
+    console = Console(width=160)
     sizes = ", ".join(f"{name} {size:,.0f}" for name, size in figures["disk_mb"].items())
     console.print(
         f"{figures['records']:,} records, noise {figures['noise']}: apply {figures['apply_s']:.0f} s, "
-        f"publish {figures['publish_s']:.0f} s, peak {figures['build_peak_mb']:,.0f} MB, disk MB: {sizes}; "
-        f"open {figures['open_ms']:.0f} ms"
+        f"publish {figures['publish_s']:.0f} s, CPU {figures['cpu_s']:.0f} s, peak {figures['build_peak_mb']:,.0f} MB, "
+        f"disk MB: {sizes}; open {figures['open_ms']:.0f} ms"
     )
     table = Table("scope", "rows", "recall@10", "arm", "p50 ms", "p95 ms", "cpu p50", "cpu p95")
     for name, scope in figures["scopes"].items():
@@ -328,18 +375,52 @@ def show(figures: Figures) -> None:
             recall = f"{scope['recall@10']:.4f}" if arm == "nearest" else ""
             table.add_row(name, f"{scope['in_scope']:,}", recall, arm, *(f"{value:.2f}" for value in times.values()))
     console.print(table)
+    for processes, one in figures["throughput"].items():
+        told = f"{one['searches_a_second']:.0f} searches a second, {one['cpu_ms']:.1f} ms of CPU each"
+        console.print(f"{processes} processes: {told}, {max(one['memory_mb']):,.0f} MB")
+    for name, (p50, p95) in figures["edits"].items():
+        console.print(f"edit, {name}: {p50:.0f} / {p95:.0f}")
+
+
+def draw(figures: Sequence[Figures], folder: Path) -> None:
+    """Draw what grows with the records."""
+    records = [one["records"] for one in figures]
+
+    def arm(scope: str, key: str) -> list[float]:
+        return [one["scopes"][scope]["arms"]["hybrid"][key] for one in figures]
+
+    folder.mkdir(parents=True, exist_ok=True)
+    searches = {f"{scope}, {key.removesuffix('_ms')}": arm(scope, key) for scope in SCOPES for key in CPU_TIMES}
+    (folder / "scale-search.svg").write_text(line_chart("hybrid search, ms of CPU", records, searches))
+    builds = {
+        "build, CPU seconds": [one["cpu_s"] for one in figures],
+        "build, peak MB": [one["build_peak_mb"] for one in figures],
+        "disk, MB": [sum(one["disk_mb"].values()) for one in figures],
+    }
+    (folder / "scale-build.svg").write_text(line_chart("building", records, builds))
+    edits = {
+        f"edit until seen, p{share}, ms of CPU": [one["edits"]["cpu_ms"][place] for one in figures]
+        for place, share in enumerate((50, 95))
+    }
+    (folder / "scale-edits.svg").write_text(line_chart("edits", records, edits))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where libraries and caches are kept")
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--records", default="10000,100000,1000000", help="sizes, separated by commas")
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--rebuild", action="store_true", help="build the library anew")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--stage", choices=("measure", "build"), default="measure", help=argparse.SUPPRESS)
+    parser.add_argument("--rebuild", action="store_true", help="build the libraries anew")
+    parser.add_argument("--json", type=Path, help="a file to write the figures to")
+    parser.add_argument("--plots", type=Path, help="a folder to draw the plots in")
+    parser.add_argument("--stage", choices=(*STAGES, "search"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
+
+STAGES: dict[str, Callable[[RealAnime, Path, argparse.Namespace], None]] = {
+    "build": build,
+    "measure": measure,
+}
 
 if __name__ == "__main__":
     main()

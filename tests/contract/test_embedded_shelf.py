@@ -138,6 +138,25 @@ def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
     reopened.close()
 
 
+def test_a_view_after_an_edit_reads_what_was_changed_since_the_last_one_and_is_that_of_a_new_process(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(embedded_stock)
+    shelf = embedded_stock.shelf
+    shelf.reader()
+    read: list[list[Any]] = []
+    iter_rows = shelf.store.iter_rows
+    monkeypatch.setattr(shelf.store, "iter_rows", lambda keys: read.append(list(keys)) or iter_rows(keys))
+    for name in ("r1", "r2", "r1", "r3"):
+        embedded_stock.put(embedded_stock.record(name, body=f"another story {len(read)}"))
+        shelf.reader()
+    embedded_stock.delete("r3")
+    assert {len(keys) for keys in read} == {1}
+    with closing(EmbeddedShelf.open(shelf.folder, embedded_stock.spec)) as other:
+        assert embedded_stock.answers(shelf.reader()) == embedded_stock.answers(other.reader())
+        assert shelf.reader().tail.columns.size == other.reader().tail.columns.size == 2
+
+
 def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(embedded_stock)
     view = embedded_stock.shelf.reader()

@@ -8,12 +8,15 @@
 Whoever updates or replaces them holds the lock of the catalogue.
 """
 
+import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
+from stackroom.model.record import Key
+from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.index_files import BaseFolder, TextFiles
 from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import (
@@ -30,6 +33,7 @@ from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
+from stackroom.shelf.terms import text_columns
 
 TEXT_FOLDER = "text"
 TAIL_ROWS = 1_000
@@ -38,6 +42,15 @@ TAIL_SHARE = 0.05
 BEHIND = "another process is writing"
 
 logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TailRows:
+    """The rows of a tail as of a change, for a base, a model and a number of stored vectors."""
+
+    stamp: tuple[str, ModelId | None, int] | None = None
+    change_no: int = 0
+    rows: Mapping[Key, SegmentRow] = dataclasses.field(default_factory=dict)
 
 
 class ShelfIndex:
@@ -52,10 +65,12 @@ class ShelfIndex:
         self._base: Segment | None = None
         self._history = ""
         self.seen = SeenTexts(spec)
+        self._tail = TailRows()
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
         self._text = self._base = None
+        self._tail = TailRows()
 
     def open_text(self) -> TextIndex:
         """Return the text index, opened once for each history of the store."""
@@ -85,13 +100,10 @@ class ShelfIndex:
                 return None
             model, vector_no = self.store.model(), self.store.counter(INDEXED_VECTORS)
             changed = self.store.changed_since(base.change_no, until=change_no)
-            tail = build_segment(
-                self.store.iter_rows_as_of(changed, change_no),
-                self.spec,
-                change_no=change_no,
-                model=model,
-                mean=base.mean,
+            rows = (
+                self.store.iter_rows_as_of(changed, change_no) if change_no < last else self._tail_rows(base, changed)
             )
+            tail = build_segment(rows, self.spec, change_no=change_no, model=model, mean=base.mean)
         return EmbeddedView(
             spec=self.spec,
             store=self.store,
@@ -107,6 +119,19 @@ class ShelfIndex:
             history=self._history,
             stale=BEHIND if change_no < last else None,
         )
+
+    def _tail_rows(self, base: Segment, changed: Sequence[Key]) -> list[SegmentRow]:
+        """Return the present rows of the changed records; those of the last snapshot are not read again."""
+        stamp = base.name, self.store.model(), self.store.counter(STORED_VECTORS)
+        known = self._tail if self._tail.stamp == stamp else TailRows()
+        again = set(self.store.changed_since(known.change_no)) if known.rows else set()
+        rows = {key: known.rows[key] for key in changed if key in known.rows and key not in again}
+        for row in self.store.iter_rows([key for key in changed if key not in rows]):
+            texts = [read(row.record) for read in text_columns(self.spec).values()]
+            rows[row.key] = dataclasses.replace(row, texts=texts)
+        kept = {key: row for key, row in rows.items() if not row.awaits_vector}  # its vector may come with another
+        self._tail = TailRows(stamp=stamp, change_no=self.store.change_no(), rows=kept)
+        return [rows[key] for key in changed if key in rows]
 
     def catch_up(self) -> None:
         """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
