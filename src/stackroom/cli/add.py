@@ -123,20 +123,16 @@ def add_command(
     of a catalogue package ("PREFIX:QUERY?limit=200"). Of several files with tables that belong together, or a folder of
     them, the one with the most text becomes the catalogue, and names and sums of the others are joined to it by keys.
 
-    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
-    --title, --id, --body, --type, --role, --drop, --keep and --group change what is inferred; with one of them, the
-    spec of an existing catalogue is inferred anew.
+    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built;
+    --title and the like change that, and infer the spec of an existing catalogue anew.
 
     Where more than 2 % of the rows cannot be read, or any letters, nothing is built without your consent, which
     --accept-losses gives and --yes does not.
 
-    All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
-    found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
-    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones; the spec stays
-    as it is. A source added to a catalogue that holds the sample data replaces it. With another --model, all texts are
-    embedded anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that
-    was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
-    --force keeps it.
+    Words find all rows at once, meaning as their texts are embedded. A build that is stopped can be run again, and
+    embeds no text twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones;
+    the spec stays as it is. A source added to sample data replaces it. An update of a catalogue that was graded
+    (stackroom eval) is undone and refused if it answers worse than before; --force keeps it.
     """
     workshop = open_workshop()
     order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)

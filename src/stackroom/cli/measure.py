@@ -176,9 +176,7 @@ def eval_command(
     noise, is refused.
 
     FOLDER in the BEIR layout (plain, .zst or .gz): nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone,
-    reciprocal rank fusion, and the default hybrid. The index is kept in the library, so that a second run does not
-    embed again. nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do; Recall
-    and MRR count every document with a grade above 0.
+    reciprocal rank fusion, and the default hybrid. The index is kept in the library for a second run.
 
     FOLDER of TOML files with questions in plain words: each is asked of the tool search, of the catalogue's own search
     tools and of the terminal; every answer is right, wrong, or said to be not understood.
