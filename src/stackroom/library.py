@@ -4,6 +4,7 @@ CATALOGUES/NAME/building.json    being built for the first time: not served, and
 CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
+CATALOGUES/NAME/store.toml       the database that its records are in, where they are in one
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
 CATALOGUES/NAME/map.bin          where its records lie on the map
 CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
@@ -33,6 +34,7 @@ INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
 LEDGER_FILE = "ledger.sqlite"
+PLACE_FILE = "store.toml"
 CALIBRATION_FILE = "calibration.json"
 QUESTIONS_FILE = "golden.jsonl"
 PACK_FOLDER = "pack"
@@ -122,9 +124,12 @@ class Library:
         return [one for one in found if one is not None]
 
     def stamps(self) -> dict[str, Hashable]:
-        """Return a token of each complete catalogue that differs when its marker or spec was written; cheap to read."""
+        """Return a token of each complete catalogue that differs when it was described anew or moved; cheap to read."""
         found = [(name, _stamp_of(f"{self.folder}/{name}/{INSTALLED_FILE}")) for name in self._list_names()]
-        return {name: (one, _stamp_of(f"{self.folder}/{name}/{DECLARATION_FILE}")) for name, one in found if one}
+        others = (DECLARATION_FILE, PLACE_FILE)
+        return {
+            name: (one, *(_stamp_of(f"{self.folder}/{name}/{file}") for file in others)) for name, one in found if one
+        }
 
     def list_unfinished(self) -> list[str]:
         """Return the names of the catalogues whose first build has not finished."""

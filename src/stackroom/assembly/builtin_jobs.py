@@ -34,7 +34,7 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, make_backup, settle_copy, store_item
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
-from stackroom.library import LEDGER_FILE, PACK_FOLDER, Installed
+from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
@@ -43,7 +43,7 @@ from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.shelf.store_place import STORE_FILE
+from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE
 
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
@@ -260,7 +260,13 @@ def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
     for file in (LEDGER_FILE, STORE_FILE):
         if (folder / file).is_file():
             yield store_item(f"{name}/{file}", folder / file)
-    apart = {*DERIVED, LEDGER_FILE, STORE_FILE}
+    apart = {
+        *DERIVED,
+        LEDGER_FILE,
+        STORE_FILE,
+        PLACE_FILE,
+        FORMER_FILE,
+    }  # restored, it is a catalogue without a database
     if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
         apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
     for path in sorted(folder.rglob("*")):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from stackroom.assembly.machine_limits import require_files
@@ -10,7 +11,7 @@ from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
-from stackroom.library import CALIBRATION_FILE, EMBEDDED, OWN_WORDS, Installed
+from stackroom.library import CALIBRATION_FILE, EMBEDDED, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.recommend.recommender import Recommender
@@ -123,12 +124,12 @@ class OpenedCatalogues:
         return not is_same or self._files.get(installed.name) != self.find_store(installed.name)
 
     def find_store(self, name: str) -> Hashable:
-        """Return the identity of the file with a catalogue's records; None where there is none."""
-        try:
-            known = os.stat(f"{self.library.folder}/{name}/{STORE_FILE}")  # of each catalogue, twice a second
-        except OSError:
-            return None
-        return known.st_dev, known.st_ino
+        """Return the identity of the file with a catalogue's records, or that names their database; None without."""
+        for file in (PLACE_FILE, STORE_FILE):
+            with suppress(OSError):
+                known = os.stat(f"{self.library.folder}/{name}/{file}")  # of each catalogue, twice a second
+                return file, known.st_dev, known.st_ino
+        return None
 
     def _prepare(self, installed: Installed) -> Served:
         """Return a catalogue that is opened at its first read."""

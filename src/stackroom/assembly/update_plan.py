@@ -10,7 +10,7 @@ from typing import Any
 from stackroom.assembly.build import Recipe, add_catalogue
 from stackroom.assembly.workshop import Workshop
 from stackroom.jobs.backup import copy_store
-from stackroom.library import LEDGER_FILE
+from stackroom.library import LEDGER_FILE, PLACE_FILE
 from stackroom.model.record import Record
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.port import Op, PastChange, never_stop
@@ -20,7 +20,7 @@ from stackroom.sources.port import RowSource
 SHOWN = 10
 """How many records of each kind of change, and how many rejected rows, are shown."""
 AT_ONCE = 1_000
-OF_ITS_OWN = (f"{STORE_FILE}*", f"{LEDGER_FILE}*", INDEX_FOLDER, "golden.jsonl", "*lock")
+OF_ITS_OWN = (PLACE_FILE, f"{STORE_FILE}*", f"{LEDGER_FILE}*", INDEX_FOLDER, "golden.jsonl", "*lock")
 """Files that are not copied: copied apart, built anew, or not needed to see what changes."""
 
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "rejects": ("stackroom.cli.build", "List the rows that were left out of a catalogue, and why."),
     "remove": ("stackroom.cli.operations", "Remove a catalogue; it can be brought back within a day."),
     "rename": ("stackroom.cli.operations", "Give a catalogue another name."),
+    "move": ("stackroom.cli.move", "Move the records of a catalogue into a PostgreSQL database, or back."),
     "describe": ("stackroom.cli.operations", "Change the title and the summary of a catalogue, and who edits it."),
     "undo": ("stackroom.cli.operations", "Bring back a catalogue that was removed or renamed within a day."),
     "list": ("stackroom.cli.ask", "List the catalogues in the library."),

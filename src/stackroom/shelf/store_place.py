@@ -10,14 +10,16 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError
-from stackroom.library import replace_file
+from stackroom.library import PLACE_FILE, remove_file, replace_file
 from stackroom.shelf.embedded.store import Store
 
 STORE_FILE = "records.sqlite"
-PLACE_FILE = "store.toml"
+FORMER_FILE = "store.former.toml"
+"""Names the database that the records were in before they were moved out of it."""
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
 SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
@@ -45,25 +47,23 @@ class StorePlace:
         return f"StorePlace({self.shown}, {self.schema})"
 
 
-def find_place(folder: Path) -> StorePlace | None:
+def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     """Return where the records of a catalogue's folder are; None where they are in the folder."""
-    path = folder / PLACE_FILE
+    path = folder / file
     try:
         told = tomllib.loads(path.read_text())
         return StorePlace(url=str(told["url"]), schema=str(told["schema"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, InputError) as error:
-        raise StorageError(
-            f'{folder.name}/{PLACE_FILE} is damaged; it has two lines: url = "…", schema = "…"'
-        ) from error
+        raise StorageError(f'{folder.name}/{file} is damaged; it has two lines: url = "…", schema = "…"') from error
 
 
-def save_place(folder: Path, place: StorePlace | None) -> None:
+def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE) -> None:
     """Write where the records of a catalogue are from now on; None: in its folder."""
-    path = folder / PLACE_FILE
+    path = folder / file
     if place is None:
-        path.unlink(missing_ok=True)
+        remove_file(path)
         return
     before = os.umask(0o077)
     try:
@@ -80,10 +80,15 @@ def open_store(folder: Path, spec: CatalogueSpec) -> Store:
 
 def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store:
     """Return the copy in a folder of a store in a database; its packages are loaded only then."""
-    try:
-        followed = importlib.import_module(FOLLOWED)
-    except ImportError as error:
-        raise StorageError("records in PostgreSQL need a package: pip install 'stackroom[postgres]'") from error
+    followed = load_postgres(FOLLOWED)
     database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
     store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database)
     return store
+
+
+def load_postgres(module: str) -> Any:
+    """Load a module that needs the package for PostgreSQL; raise StorageError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise StorageError("records in PostgreSQL need a package: pip install 'stackroom[postgres]'") from error

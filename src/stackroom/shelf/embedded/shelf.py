@@ -23,6 +23,7 @@ from typing import TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.library import PLACE_FILE
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
@@ -51,7 +52,7 @@ from stackroom.shelf.port import (
     never_stop,
 )
 from stackroom.shelf.sqlite_files import scratch_folder
-from stackroom.shelf.store_place import PLACE_FILE, STORE_FILE, open_store
+from stackroom.shelf.store_place import STORE_FILE, open_store
 
 INDEX_FOLDER = "index"
 WITHHELD_FILE = "update.lock"

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import apsw
 
 from stackroom import LAYOUTS
 from stackroom.checksums import Seal
-from stackroom.errors import StorageError
+from stackroom.errors import BusyError, StorageError
+from stackroom.library import PLACE_FILE
 from stackroom.shelf.port import Checkpoint
 from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_full, is_read_only, stamp_of
 
@@ -29,6 +30,8 @@ SUMMED: Mapping[str, str] = {
 }
 """Table → the columns that its checksums are of. Keys and change numbers are checked by their order and counters."""
 INSERT_VECTOR = "INSERT OR IGNORE INTO embeddings VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
+COPY_MARK = "token"
+"""The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
 META_SUM = "checksum"
 """The row of `meta` with the checksum of the others."""
 LAST_NUMBERS = """
@@ -171,6 +174,10 @@ class StoreFile:
             batch = values[start : start + MAX_BOUND_VALUES]
             yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))
 
+    def select(self, query: str, values: Any = ()) -> Iterator[Any]:
+        """Yield the rows of a query."""
+        return self._rows(query, values)
+
     def _find_row(self, query: str, values: Any = ()) -> Any:
         return next(self._rows(query, values), None)
 
@@ -184,9 +191,15 @@ class StoreFile:
         with self._failing(), self._db():
             yield
 
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
         """Write in one transaction, which is committed at its end."""
-        return self._writing_file()
+        if (self.path.parent / PLACE_FILE).exists():
+            raise BusyError(f"{self._label}: the catalogue was moved to a database; ask again")
+        with self._writing_file() as db:
+            if db.pragma("user_version"):
+                db.execute("DELETE FROM meta WHERE name = ?", (COPY_MARK,))  # it is a copy of nothing from here on
+            yield db
 
     @contextmanager
     def _writing_file(self) -> Iterator[apsw.Connection]:

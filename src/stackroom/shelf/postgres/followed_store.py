@@ -23,11 +23,11 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import SPEC_MARK, Store, StoreState
-from stackroom.shelf.embedded.store_file import SCHEMA, SCHEMA_VERSION
+from stackroom.shelf.embedded.store_file import COPY_MARK, SCHEMA, SCHEMA_VERSION
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
 
-REVISION, TOKEN, HISTORY = "revision", "token", "history"
+REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
 """The rows of `meta` that say how far the copy has followed, and that it was made anew from another history."""
 SHARED = ("model", "dimension", "centred", SPEC_MARK, STORED_VECTORS)
 """The rows of `meta` that are the same in the database and in every copy."""
@@ -110,6 +110,10 @@ class FollowedStore(Store):
                 self._pull()
         self._seen, self._seen_at = seen, time.time()
 
+    def require_current(self) -> None:
+        """Bring the copy up to the database; raise where that does not answer."""
+        self._pull()
+
     def why_stale(self) -> str | None:
         """Return why the copy may be older than the records, and how old it is; None where it is not."""
         if self.database.is_lost:
@@ -151,6 +155,11 @@ class FollowedStore(Store):
         """Tell whether a writer on another server withholds its update; a mark that was left behind is ignored."""
         return seen.is_withheld and self.database.is_written_by_another()
 
+    def mark_as_copy(self, revision: int, token: str) -> None:
+        """Note that the file has everything of a transaction of the database."""
+        with self._writing_file() as db:
+            _set_meta(db, {REVISION: str(revision), TOKEN: token})
+
     def find_mark(self, name: str) -> str | None:
         """Return a row of `meta`."""
         row = self._find_row("SELECT value FROM meta WHERE name = ?", (name,))
@@ -164,11 +173,8 @@ class FollowedStore(Store):
                 query = f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest = %s"
                 _insert(db, "embeddings", remote.execute(query, which))
 
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
-        return self._writing_everywhere()
-
     @contextmanager
-    def _writing_everywhere(self) -> Iterator[apsw.Connection]:
+    def _writing(self) -> Iterator[apsw.Connection]:
         """Write to the copy and to the database, all or nothing."""
         with self.database.writing() as writer:
             try:
@@ -264,7 +270,12 @@ def _find_meta(db: apsw.Connection, name: str) -> str | None:
 
 
 def _shared_meta(db: apsw.Connection) -> dict[str, str]:
-    return {name: value for name, value in db.execute("SELECT name, value FROM meta") if name in SHARED}
+    return shared_of(db.execute("SELECT name, value FROM meta"))
+
+
+def shared_of(rows: Iterable[Any]) -> dict[str, str]:
+    """Return the rows of `meta` that a database has too."""
+    return {name: value for name, value in rows if name in SHARED}
 
 
 def _set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
@@ -299,7 +310,7 @@ def _send(
     if touched["records"]:
         writer.db.execute("DELETE FROM records WHERE key = ANY(%s)", (list(touched["records"]),))
     for table, columns in COLUMNS.items():
-        rows = _rows_numbered(db, table, sorted(touched[table]))
+        rows = rows_numbered(db, table, sorted(touched[table]))
         if table == "changes":
             writer.copy(table, columns, rows)
         else:
@@ -311,7 +322,7 @@ def _send(
     _set_meta(db, {REVISION: str(revision), TOKEN: writer.token})
 
 
-def _rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+def rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table with these numbers, those that are there."""
     for start in range(0, len(numbers), ROWS_AT_ONCE):
         wanted = ",".join(str(number) for number in numbers[start : start + ROWS_AT_ONCE])

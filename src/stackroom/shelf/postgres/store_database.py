@@ -13,7 +13,8 @@ import secrets
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -101,16 +102,18 @@ class StoreDatabase:
         self._held = 0
         """How many blocks of `exclusive` there are; the lock goes with the connection that took it."""
         self.is_lost = False
+        self._opened: list[psycopg.Connection[Any]] = []
+        weakref.finalize(
+            self, _close_all, self._opened
+        )  # a shelf that is let go of is used until its last view is gone
 
     def close(self) -> None:
         """Close the connections."""
-        for connection in (self._work, self._watch):
-            if connection is not None:
-                connection.close()
+        _close_all(self._opened)
         self._work = self._watch = None
 
-    def create(self) -> None:
-        """Create the tables where they are missing."""
+    def create(self, *, mark: str = "") -> None:
+        """Create the tables where they are missing; with a mark, for a catalogue that is being moved there."""
         with self._working() as db, db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
             if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
@@ -118,7 +121,7 @@ class StoreDatabase:
             db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
             db.execute(TABLES)
             token = secrets.token_hex(16)
-            db.execute("INSERT INTO state (layout, token) VALUES (%s, %s)", (LAYOUT, token))
+            db.execute("INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)", (LAYOUT, token, mark))
             db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))
 
     def drop(self) -> None:
@@ -169,14 +172,17 @@ class StoreDatabase:
             yield db
 
     @contextmanager
-    def writing(self) -> Iterator["WriteTransaction"]:
-        """Write in one transaction, as the only writer of all servers; it is rolled back unless it is committed."""
+    def writing(self, *, mark: str = "") -> Iterator["WriteTransaction"]:
+        """Write in one transaction, as the only writer of all servers; it is rolled back unless it is committed.
+
+        A catalogue that is being moved here is written to by whoever knows its mark.
+        """
         with self._working() as db:
             writer = WriteTransaction(db, secrets.token_hex(16))
             try:
                 db.execute("BEGIN")
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
-                writer.require_here(db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone())
+                writer.take(db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone(), mark)
                 yield writer
             finally:
                 if not db.closed and db.info.transaction_status != pq.TransactionStatus.IDLE:
@@ -281,12 +287,18 @@ class StoreDatabase:
         db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
         db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self.schema)))
         db.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
+        self._opened[:] = [db, *(one for one in self._opened if not one.closed)]
         return db
 
     def _lock_id(self, name: str) -> int:
         """Return the number of a lock of this catalogue."""
         digest = hashlib.sha256(f"stackroom {self.schema} {name}".encode()).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _close_all(connections: list[psycopg.Connection[Any]]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 class WriteTransaction:
@@ -300,26 +312,49 @@ class WriteTransaction:
         self.is_committed = False
         self._last = 0
 
-    def require_here(self, row: tuple[Any, ...] | None) -> None:
+    def take(self, row: tuple[Any, ...] | None, mark: str) -> None:
         """Take the state that was locked; refuse to write where the records were moved away."""
         moved_to, self._last = row or ("", 0)
-        if moved_to:
+        if moved_to != mark:
             raise StorageError("the catalogue was moved out of this database; nothing was changed")
 
     def begin(self, change_no: int) -> int:
         """Note that this transaction writes, and return its revision."""
-        self.revision = self._last + 1
-        self.db.execute(
-            "INSERT INTO writes (revision, token, change_no) VALUES (%s, %s, %s)",
-            (self.revision, self.token, change_no),
-        )
-        self.db.execute(
-            "UPDATE state SET change_no = %s, revision = %s, token = %s", (change_no, self.revision, self.token)
-        )
+        self._set_state(change_no, self._last + 1)
         self.db.execute(
             f"DELETE FROM writes WHERE at < now() - interval '{WRITES_KEPT}' AND revision < %s", (self._last,)
         )
         return self.revision
+
+    def begin_history(self, change_no: int, *, revision: int) -> None:
+        """Make this transaction the one that everything in the database comes from."""
+        self.db.execute("DELETE FROM writes")
+        self._set_state(change_no, revision)
+
+    def _set_state(self, change_no: int, revision: int) -> None:
+        self.revision = revision
+        insert = "INSERT INTO writes (revision, token, change_no) VALUES (%s, %s, %s)"
+        self.db.execute(insert, (revision, self.token, change_no))
+        update = "UPDATE state SET change_no = %s, revision = %s, token = %s"
+        self.db.execute(update, (change_no, revision, self.token))
+
+    def rows(self, query: str) -> "psycopg.Cursor[Any]":
+        """Return the rows of a query."""
+        return self.db.execute(query)
+
+    def find_row(self, query: str) -> Any:
+        """Return the first row of a query; None where there is none."""
+        return self.rows(query).fetchone()
+
+    def delete(self, table: str, columns: str, keys: Sequence[tuple[Any, ...]]) -> None:
+        """Delete the rows that have these values in the columns."""
+        places = " AND ".join(f"{column} = %s" for column in columns.split(", "))
+        self.db.cursor().executemany(f"DELETE FROM {table} WHERE {places}", keys)
+
+    def replace_meta(self, meta: Mapping[str, str]) -> None:
+        """Replace the rows of `meta`."""
+        self.db.execute("DELETE FROM meta")
+        self.db.cursor().executemany("INSERT INTO meta VALUES (%s, %s)", list(meta.items()))
 
     def copy(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows to a table; the columns are given with their types, as `key int8`."""

@@ -1,0 +1,170 @@
+"""Moving a catalogue's records into a PostgreSQL database, and back, while it is served.
+
+Both ways can be stopped at any point and run again. Commit point: `store.toml` appears in the catalogue's folder, or
+goes from it; the lock of the folder is held. Servers that run follow it. Going in, the file with the records stays as
+the copy that follows the database. Going back, it is what is left, and the database keeps its tables for a day.
+"""
+
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stackroom.assembly.workshop import Workshop
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import ConflictError, InputError, StorageError
+from stackroom.library import KEPT_S, Installed
+from stackroom.model.record import Key
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.postgres.followed_store import FollowedStore
+from stackroom.shelf.postgres.moving import FIRST, copy_rows, settle, verify
+from stackroom.shelf.postgres.store_database import StoreDatabase
+from stackroom.shelf.store_place import FORMER_FILE, StorePlace, find_place, open_followed, save_place
+from stackroom.text.analyser import analyse_query
+
+GOLDEN_ANSWERS = 100
+TOP = 10
+LEAST_EQUAL = 95
+"""How many of the answers must be equal: words deleted since the last compaction may change the order of a few."""
+
+Advance = Callable[[str, int], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class MoveReport:
+    """The outcome of a move: where the records are, how many rows each table has, and how many answers were equal."""
+
+    catalogue: str
+    place: str
+    rows: dict[str, int] = field(default_factory=dict)
+    answers: int = 0
+    equal_answers: int = 0
+
+
+def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advance: Advance) -> MoveReport:
+    """Copy the records of a catalogue into a database, verify them, and switch to it."""
+    installed = workshop.library.get_installed(name)
+    spec, folder = workshop.spec_of(installed).spec, installed.folder
+    report = MoveReport(catalogue=name, place=place.shown)
+    mark = f"being moved from {_address(installed)}"
+    with closing(StoreDatabase(place.url, place.schema, catalogue=name)) as database:
+        if (known := find_place(folder)) is not None:
+            return _finish(database, known, place, mark, report)
+        _claim(database, place, mark)
+        with closing(EmbeddedShelf.open(folder, spec)) as shelf:
+            copy_rows(shelf.store, database, mark, advance)
+            settle(shelf.store, database, mark)  # again below: the first one is what is verified, without the lock
+            verify(shelf.store, database)
+            report.answers, report.equal_answers = _compare_with_copy(shelf, spec, place, advance)
+            with shelf.exclusive():
+                token = settle(shelf.store, database, mark)
+                report.rows = verify(shelf.store, database)
+                with closing(open_followed(folder, spec, place)) as copy:
+                    _as_followed(copy).mark_as_copy(FIRST, token)
+                advance("switched", 0)
+                save_place(folder, place)  # commit point: the records are in the database from here on
+        database.note("moved_to", "")
+    return report
+
+
+def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveReport:
+    """Bring the copy in a catalogue's folder up to the database, verify it, and let the folder have the records."""
+    installed = workshop.library.get_installed(name)
+    folder = installed.folder
+    place = find_place(folder)
+    if place is None:
+        raise InputError(f"the records of '{name}' are in its folder already")
+    with closing(EmbeddedShelf.open(folder, workshop.spec_of(installed).spec)) as shelf, shelf.exclusive():
+        store = _as_followed(shelf.store)
+        store.require_current()
+        rows = verify(store, store.database)
+        store.database.note("moved_to", _address(installed))  # other servers go on reading, and write no more
+        advance("switched", 0)
+        save_place(folder, place, file=FORMER_FILE)
+        save_place(folder, None)  # commit point: the records are in the folder from here on
+    return MoveReport(catalogue=name, place=str(folder), rows=rows)
+
+
+def drop_former(workshop: Workshop, *, now: float) -> list[str]:
+    """Drop the tables of catalogues that were moved out of a database more than a day ago; return their names."""
+    dropped = []
+    for installed in workshop.library.list_installed():
+        path = installed.folder / FORMER_FILE
+        if not path.is_file() or now - path.stat().st_mtime < KEPT_S:
+            continue
+        place = find_place(installed.folder, file=FORMER_FILE)
+        if place is not None and place != find_place(installed.folder):
+            with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
+                database.drop()
+            dropped.append(installed.name)
+        path.unlink()
+    return dropped
+
+
+def _address(installed: Installed) -> str:
+    return f"{socket.gethostname()}:{installed.folder}"
+
+
+def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
+    """Create the tables, or continue with those of a move that was stopped; refuse those of another catalogue."""
+    database.create(mark=mark)
+    state = database.find_state()
+    if state is None or state.moved_to != mark:
+        raise ConflictError(
+            f"the schema '{place.schema}' of {place.shown} has a catalogue already; choose another by --schema, or "
+            "drop it there"
+        )
+
+
+def _finish(database: StoreDatabase, known: StorePlace, place: StorePlace, mark: str, report: MoveReport) -> MoveReport:
+    """Complete a move that was stopped after its switch; refuse another one."""
+    state = database.find_state() if known == place else None
+    if state is None or state.moved_to not in ("", mark):
+        raise InputError(f"the records are in {known.shown} already; to move them elsewhere, first move them --to here")
+    database.note("moved_to", "")
+    return report
+
+
+def _as_followed(store: object) -> FollowedStore:
+    if not isinstance(store, FollowedStore):
+        raise StorageError("the records are not in a database")
+    return store
+
+
+def _compare_with_copy(
+    shelf: EmbeddedShelf, spec: CatalogueSpec, place: StorePlace, advance: Advance
+) -> tuple[int, int]:
+    """Open the catalogue from the database as a new server does, and compare its answers with those here."""
+    advance("building an index from the database", 0)
+    with tempfile.TemporaryDirectory(prefix=".move-", dir=shelf.folder.parent) as scratch:
+        folder = Path(scratch) / "catalogue"
+        folder.mkdir()
+        save_place(folder, place)
+        with closing(EmbeddedShelf.open(folder, spec)) as other:
+            answers = list(_compare(shelf.reader(), other.reader()))
+    equal = sum(answers)
+    if equal * 100 < LEAST_EQUAL * len(answers):
+        raise StorageError(
+            f"{len(answers) - equal} of {len(answers)} answers from the database differ; nothing was switched. Run: "
+            "stackroom job run rebuild_indexes, then move it again"
+        )
+    return len(answers), equal
+
+
+def _compare(here: ShelfReader, there: ShelfReader) -> Iterator[bool]:
+    """Yield for records spread over the catalogue whether both find the same by their titles and vectors."""
+    keys = here.scan(scope=WHOLE, limit=here.count(WHOLE))
+    for key in keys[:: max(1, len(keys) // GOLDEN_ANSWERS)][:GOLDEN_ANSWERS]:
+        yield _answers(here, key) == _answers(there, key)
+
+
+def _answers(reader: ShelfReader, key: Key) -> tuple[object, ...]:
+    record = reader.fetch([key], scope=WHOLE).get(key)
+    query = analyse_query(reader.spec.title_of(record) if record else "", synonyms={})
+    words = reader.lexical(query, scope=WHOLE, limit=TOP)
+    near = reader.nearest(reader.vectors([key]), scope=WHOLE, limit=TOP) if reader.model else []
+    return record, words.total, [hit.key for hit in words.best], [hit.key for ranking in near for hit in ranking.best]

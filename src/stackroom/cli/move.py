@@ -1,0 +1,60 @@
+"""`move`: a catalogue's records into a PostgreSQL database, and back."""
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from stackroom.cli.output import json_option, print_json
+from stackroom.cli.progress import ProgressLine, progress_line
+from stackroom.cli.workshop import open_workshop
+from stackroom.shelf.store_place import StorePlace, load_postgres
+
+HERE = "here"
+MOVING = "stackroom.assembly.move"
+
+
+@click.command("move")
+@click.argument("name")
+@click.option("--to", "target", required=True, help="postgresql://USER@HOST/DATABASE, or `here` for the library.")
+@click.option("--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given.")
+@json_option
+def move_command(name: str, target: str, schema: str | None, as_json: bool) -> None:
+    """Move the records of NAME into a PostgreSQL database that many servers share, or back.
+
+    The catalogue is served meanwhile, and servers that run follow. Stopped, it is continued by the same command. Rows,
+    checksums and a hundred answers are compared before it is switched; what was there before is kept for a day.
+
+    Example: stackroom move films --to postgresql://stackroom@db.example.org/library
+    """
+    moving, workshop = load_postgres(MOVING), open_workshop()
+    moving.drop_former(workshop, now=time.time())
+    with progress_line(name, hidden=as_json) as line:
+        if target == HERE:
+            report = moving.move_to_folder(workshop, name, advance=_Steps(line))
+        else:
+            place = StorePlace(url=target, schema=schema or f"stackroom_{name}")
+            report = moving.move_to_database(workshop, name, place, advance=_Steps(line))
+    if as_json:
+        print_json(asdict(report))
+    else:
+        click.echo(_describe(report))
+
+
+class _Steps:
+    """Shows how many rows of each kind were copied."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line = line
+        self._done: dict[str, int] = {}
+
+    def __call__(self, step: str, more: int) -> None:
+        self._done[step] = self._done.get(step, 0) + more
+        self._line.show(step, self._done[step])
+
+
+def _describe(report: Any) -> str:
+    rows = ", ".join(f"{count} {table}" for table, count in report.rows.items()) or "everything was there already"
+    answers = f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
+    return f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"

@@ -1,0 +1,264 @@
+"""Moving a catalogue into a database and back: while it is served and edited, and killed at every step."""
+
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from stackroom.assembly.app import App
+from stackroom.assembly.build import own_recipe
+from stackroom.assembly.move import drop_former, move_to_database, move_to_folder
+from stackroom.assembly.update_plan import plan_update
+from stackroom.assembly.workshop import Workshop
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.cli.main import main
+from stackroom.errors import BusyError, ConflictError, InputError, StorageError
+from stackroom.gate.gate import Gate
+from stackroom.library import DECLARATION_FILE, INSTALLED_FILE, KEPT_S, PLACE_FILE
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Put, never_stop
+from stackroom.shelf.postgres import moving
+from stackroom.shelf.store_place import FORMER_FILE, StorePlace, find_place
+from stackroom.sources.json_rows import JsonRows
+from support.libraries import add_rows
+from support.postgres import PostgresServer
+
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+editable = true
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+KILLED = """
+import os, sys
+from pathlib import Path
+from stackroom.assembly import move
+from stackroom.assembly.workshop import Workshop
+from stackroom.settings import Settings
+from stackroom.shelf.postgres import followed_store, moving
+from stackroom.shelf.store_place import StorePlace
+
+home, url, schema, steps = sys.argv[1:]
+left = int(steps)
+followed_store.ROWS_AT_ONCE = moving.ROWS_AT_ONCE = 4
+
+def advance(step, count):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+
+workshop = Workshop(Settings(home=Path(home)))
+if url == "here":
+    move.move_to_folder(workshop, "films", advance=advance)
+else:
+    move.move_to_database(workshop, "films", StorePlace(url=url, schema=schema), advance=advance)
+"""
+
+
+def build(home: Path, *titles: str) -> Path:
+    rows = home.parent / "films.jsonl"
+    rows.write_text("".join(f'{{"title": "{title}"}}\n' for title in titles))
+    with closing(App(Settings(home=home))) as app:
+        add_rows(app, rows, SPEC)
+    return rows
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    build(tmp_path / "home", "Heat", "Ronin", "Alien", "Brazil", "Casablanca", "Dune", "Fargo")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def place(postgresql: PostgresServer) -> StorePlace:
+    return postgresql.new_place()
+
+
+def ignore(_step: str, _count: int) -> None:
+    pass
+
+
+def find(gate: Gate, query: str) -> list[str]:
+    answer = gate.call(LOCAL_USER, "search", {"query": query, "catalogue": "films"})
+    assert answer.structured is not None, answer.text
+    return [hit["title"] for hit in answer.structured["results"]]
+
+
+def put(app: App, title: str) -> None:
+    writer = app.open_catalogue("films").shelf.writer()
+    writer.apply([Put(record=Record(id=RecordId(title), kind="film", fields={"title": title}))])
+    writer.publish()
+
+
+def test_a_catalogue_is_served_and_edited_while_it_is_moved_there_and_back(
+    home: Path, tmp_path: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "ROWS_AT_ONCE", 3)
+    workshop = Workshop(Settings(home=home))
+    with closing(App(Settings(home=home))) as app:
+        gate = app.build_gate()
+        edits = iter(["Gattaca", "Her", "Insomnia"])
+
+        def edit(step: str, _count: int) -> None:
+            if step != "switched" and (title := next(edits, None)) is not None:
+                put(app, title)
+                assert find(gate, title) == [title]
+
+        report = move_to_database(workshop, "films", place, advance=edit)
+        assert report.rows["records"] == 10
+        assert report.equal_answers == report.answers
+        put(app, "Jaws")
+        gate.refresh()
+        assert [find(gate, title) for title in ("Heat", "Insomnia", "Jaws")] == [["Heat"], ["Insomnia"], ["Jaws"]]
+        with closing(App(Settings(home=follower(home, tmp_path / "second")))) as second:
+            assert find(second.build_gate(), "Jaws") == ["Jaws"]
+            put(second, "Kes")
+            assert find(gate, "Kes") == ["Kes"]
+            assert move_to_folder(workshop, "films", advance=ignore).rows["records"] == 12
+            gate.refresh()
+            put(app, "Leon")
+            assert find(gate, "Leon") == ["Leon"]
+            with pytest.raises(StorageError, match="moved out"):
+                put(second, "Memento")
+            assert find(second.build_gate(), "Kes") == ["Kes"]
+    assert find_place(home / "catalogues" / "films") is None
+
+
+def follower(home: Path, other: Path) -> Path:
+    """Give another server the entry of the catalogue, and nothing else."""
+    folder = other / "catalogues" / "films"
+    folder.mkdir(parents=True)
+    for name in (INSTALLED_FILE, DECLARATION_FILE, PLACE_FILE):
+        shutil.copy2(home / "catalogues" / "films" / name, folder / name)
+    return other
+
+
+def run_killed(home: Path, url: str, schema: str, *, at_first: int) -> int:
+    """Run a move, killed at its first step so often, then one step later each time; return how often it was killed."""
+    kills = 0
+    while True:
+        command = [sys.executable, "-c", KILLED, str(home), url, schema, str(max(0, kills - at_first))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode == 0:
+            return kills
+        assert done.returncode == 9, done.stderr
+        kills += 1
+        assert kills < 40, "the move does not advance"
+
+
+def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: Path, place: StorePlace) -> None:
+    folder = home / "catalogues" / "films"
+    with closing(
+        Workshop(Settings(home=home)).open_shelf(App(Settings(home=home)).library.get_installed("films"))
+    ) as shelf:
+        before = shelf.history().list_changes(limit=99)
+    assert run_killed(home, place.url, place.schema, at_first=4) == 6
+    assert find_place(folder) == place
+    assert run_killed(home, "here", "", at_first=0) == 1
+    assert find_place(folder) is None
+    with closing(App(Settings(home=home))) as app:
+        assert app.open_catalogue("films").shelf.history().list_changes(limit=99) == before
+        put(app, "Gattaca")
+        assert list(app.open_catalogue("films").shelf.check(checkpoint=never_stop)) == []
+
+
+def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(home: Path, place: StorePlace) -> None:
+    workshop = Workshop(Settings(home=home))
+    installed = workshop.library.get_installed("films")
+    with closing(EmbeddedShelf.open(installed.folder, workshop.spec_of(installed).spec)) as shelf:
+        shelf.reader()
+        move_to_database(workshop, "films", place, advance=ignore)
+        with pytest.raises(BusyError, match="moved to a database"):
+            shelf.apply([Put(record=Record(id=RecordId("x"), kind="film", fields={"title": "Lost"}))])
+        assert shelf.reader().count(WHOLE) == 7
+
+
+def test_a_schema_that_has_a_catalogue_is_refused_and_so_is_a_second_move(home: Path, place: StorePlace) -> None:
+    workshop = Workshop(Settings(home=home))
+    move_to_database(workshop, "films", place, advance=ignore)
+    move_to_database(workshop, "films", place, advance=ignore)  # it is there, and nothing is to be done
+    with pytest.raises(InputError, match="already"):
+        move_to_database(workshop, "films", StorePlace(url=place.url, schema="other"), advance=ignore)
+    other = home.parent / "second" / "home"
+    other.parent.mkdir()
+    build(other, "Vertigo")
+    with pytest.raises(ConflictError, match="has a catalogue already"):
+        move_to_database(Workshop(Settings(home=other)), "films", place, advance=ignore)
+
+
+def test_damage_on_the_way_is_noticed_before_the_switch(
+    home: Path, place: StorePlace, postgresql: PostgresServer
+) -> None:
+    def damage(step: str, _count: int) -> None:
+        if step == "changes":
+            postgresql.execute(f"UPDATE {place.schema}.records SET body = 'x'::bytea WHERE key = 3")
+
+    with pytest.raises(StorageError, match="1 damaged there"):
+        move_to_database(Workshop(Settings(home=home)), "films", place, advance=damage)
+    assert find_place(home / "catalogues" / "films") is None
+
+
+def test_the_tables_are_dropped_a_day_after_the_catalogue_was_moved_out(
+    home: Path, place: StorePlace, postgresql: PostgresServer
+) -> None:
+    workshop = Workshop(Settings(home=home))
+    move_to_database(workshop, "films", place, advance=ignore)
+    move_to_folder(workshop, "films", advance=ignore)
+    former = home / "catalogues" / "films" / FORMER_FILE
+    moved_at = former.stat().st_mtime
+    assert drop_former(workshop, now=moved_at + KEPT_S - 1) == []
+    assert postgresql.execute(f"SELECT count(*) FROM {place.schema}.records") == [(7,)]
+    assert drop_former(workshop, now=moved_at + KEPT_S) == ["films"]
+    assert postgresql.execute("SELECT to_regclass(%s)", f"{place.schema}.records") == [(None,)]
+    assert not former.exists()
+
+
+def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place: StorePlace) -> None:
+    workshop = Workshop(Settings(home=home))
+    move_to_database(workshop, "films", place, advance=ignore)
+    rows = home.parent / "films.jsonl"
+    rows.write_text('{"title": "Heat"}\n')
+    recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
+    with closing(App(Settings(home=home))) as app:
+        planned = plan_update(app, JsonRows(rows), recipe=recipe, name="films", replaces=True)
+        assert planned["removed"] == 6
+        assert app.open_catalogue("films").shelf.reader().count(WHOLE) == 7
+
+
+def test_a_catalogue_in_a_database_is_updated_from_its_source(home: Path, place: StorePlace) -> None:
+    move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
+    build(home, "Heat", "Zodiac")
+    with closing(App(Settings(home=home))) as app:
+        gate = app.build_gate()
+        assert (find(gate, "Zodiac"), find(gate, "Ronin")) == (["Zodiac"], [])
+
+
+def test_the_command_moves_a_catalogue_and_shows_no_password(
+    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    url = place.url.replace("stackroom@", "stackroom:secret@")
+    assert not main(["move", "films", "--to", url, "--schema", place.schema])
+    assert not main(["move", "films", "--to", "here"])
+    told = capsys.readouterr()
+    there, here = told.out.splitlines()
+    assert there.startswith(f"films: the records are in {place.url} now (7 records, ")
+    assert there.endswith("7 of 7 answers are equal)")
+    assert here.startswith(f"films: the records are in {home}/catalogues/films now (7 records, ")
+    assert "secret" not in told.out + told.err
+    with pytest.raises(SystemExit):
+        main(["move", "films", "--to", "mysql://host/db"])
+    assert "begins with postgresql://" in capsys.readouterr().err
