@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Shelf
-from stackroom.shelf.store_place import save_place
+from stackroom.shelf.store_place import IN_DATABASE, save_place
 from support.memory_shelf import MemoryShelf
 from support.postgres import PostgresServer
 from support.stock import MODEL, Other, Stock, _other_process
@@ -27,7 +28,7 @@ def _embedded(folder: Path, spec: CatalogueSpec) -> Shelf:
     return EmbeddedShelf.create(folder, spec, model=MODEL)
 
 
-SHELVES = ("memory", "embedded", "postgresql")
+SHELVES = ("memory", "embedded", "postgresql", "postgresql_searched")
 """Every implementation of the port; a new one is added here and passes everything."""
 
 
@@ -42,7 +43,8 @@ def make_shelf(request: pytest.FixtureRequest) -> MakeShelf:
 
     def make(folder: Path, spec: CatalogueSpec) -> Shelf:
         folder.mkdir(parents=True)
-        save_place(folder, server.new_place())
+        search = IN_DATABASE if request.param == "postgresql_searched" else ""
+        save_place(folder, replace(server.new_place(), search=search))
         return _embedded(folder, spec)
 
     return make

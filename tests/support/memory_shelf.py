@@ -58,6 +58,7 @@ class MemoryView:
     """Implements `ShelfReader` over a copy of the records."""
 
     stale: str | None = None
+    promises: None = None
     mean: Vector | None = None
 
     def __init__(

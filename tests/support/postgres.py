@@ -35,6 +35,7 @@ SETTINGS = {
     "full_page_writes": "off",
     "shared_buffers": "16MB",
     "max_connections": "300",
+    "max_parallel_maintenance_workers": "0",  # this build of pgvector crashes in them on processors without FHM
 }
 
 

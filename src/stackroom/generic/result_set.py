@@ -16,7 +16,7 @@ from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
 from stackroom.search.values import adult_conditions
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, promise_notes, unread_notes
 from stackroom.tools.merge import (
     FURTHEST,
     NEAREST_SHOWN,
@@ -232,6 +232,9 @@ def count_left_out(view: CatalogueView, scope: Scope) -> LeftOut:
         view.reader.count(seen.narrowed(*some) if some else seen)
         for some in ((), stated, without_adult, scope.conditions)
     ]
+    promises = view.reader.promises
+    if promises is not None and max(counts[1:]) > promises.facets_up_to:  # not all were counted
+        return add_up(())
     return LeftOut(adult=counts[2] - counts[3], hidden=counts[1] - counts[2], filtered=counts[0] - counts[1])
 
 
@@ -275,4 +278,5 @@ def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
         *word_notes(found.searched),
         *degraded_notes(found.searched),
         *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
+        *promise_notes(scoped.views.found),
     ]

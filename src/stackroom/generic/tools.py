@@ -86,6 +86,7 @@ from stackroom.tools.catalogue import (
     ask_each,
     get_catalogue,
     parse_address,
+    promise_notes,
     unread_notes,
 )
 from stackroom.tools.filters import (
@@ -319,7 +320,7 @@ class GenericTools:
         has_values = any(field.values for one in browsed.found.values() for field in one.fields)
         unlike = ["no value is like the one searched for"] if params.search and not has_values else []
         every = [*browsed.found.values(), *(unread_catalogue(self._catalogues[name]) for name in unread)]
-        notes += [*scoped.notes, *unlike]
+        notes += [*scoped.notes, *unlike, *promise_notes(scoped.views.found)]
         if params.field is None and not params.has_figures:
             return BrowseResult(catalogues=every, unread=unread, notes=notes).after(params.start)
         figures = AggregateResult if params.dimensions else RankedResult

@@ -9,6 +9,10 @@ Duties of every implementation, held by `tests/contract/`:
 - an acknowledged put or delete is visible to the next `reader()` of every process;
 - changes are applied atomically, one after the other, each with its own change number, and are kept as history;
 - text is indexed as the tokens of `stackroom.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
+
+There are two tiers. In the first, every answer is exact. A shelf of the second, whose index no server could hold, says
+so in `promises`: which share of the nearest records is found, up to where totals are exact, and up to where values are
+counted rather than sampled. Everything else holds for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +29,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
+from stackroom.model.promises import Promises
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
@@ -176,6 +181,10 @@ class ShelfReader(Protocol):
     @property
     def mean(self) -> Vector | None:
         """The mean that was subtracted from the vectors and has to be from queries; None where none was."""
+
+    @property
+    def promises(self) -> Promises | None:
+        """What is promised of answers that are not exact; None where all are."""
 
     @property
     def stale(self) -> str | None:

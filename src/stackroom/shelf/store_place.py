@@ -1,5 +1,7 @@
 """Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that `store.toml` names.
 
+With the line `search = "postgresql"`, its index is in that database too, and not in the folder of each server.
+
 The file may have a password: only its owner can read it, and messages show the address without it.
 """
 
@@ -21,6 +23,9 @@ STORE_FILE = "records.sqlite"
 FORMER_FILE = "store.former.toml"
 """Names the database that the records were in before they were moved out of it."""
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
+SEARCHED = "stackroom.shelf.postgres_search.shelf"
+IN_DATABASE = "postgresql"
+"""The word for an index that is in the database."""
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
 SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
 
@@ -31,10 +36,14 @@ class StorePlace:
 
     url: str
     schema: str
+    search: str = ""
+    """Where the index is: in the database, or where nothing is said in the folder of each server."""
 
     def __post_init__(self) -> None:
         if not SCHEME.match(self.url):
             raise InputError("the address of a store begins with postgresql://")
+        if self.search not in ("", IN_DATABASE):
+            raise InputError(f"'search' is '{self.search}'; it can be '{IN_DATABASE}', or left out")
 
     @property
     def shown(self) -> str:
@@ -52,7 +61,7 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     path = folder / file
     try:
         told = tomllib.loads(path.read_text())
-        return StorePlace(url=str(told["url"]), schema=str(told["schema"]))
+        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=str(told.get("search", "")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, InputError) as error:
@@ -67,7 +76,8 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         return
     before = os.umask(0o077)
     try:
-        replace_file(path, f"url = {json.dumps(place.url)}\nschema = {json.dumps(place.schema)}\n".encode())
+        told = {"url": place.url, "schema": place.schema, **({"search": place.search} if place.search else {})}
+        replace_file(path, "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items()).encode())
     finally:
         os.umask(before)
 

@@ -183,6 +183,15 @@ def unread_notes(names: Sequence[str]) -> list[str]:
     return [f"{list_names(names)}: {UNREADABLE}"] if names else []
 
 
+def promise_notes(views: Mapping[str, CatalogueView]) -> list[str]:
+    """Return a note on the catalogues whose answers are not exact, and on what is promised of them."""
+    names: dict[str, list[str]] = {}
+    for name, view in views.items():
+        if view.reader.promises is not None:
+            names.setdefault(str(view.reader.promises), []).append(name)
+    return [f"{list_names(some)}: {promise}" for promise, some in names.items()]
+
+
 def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:
     try:
         return ask(asked)

@@ -1,6 +1,7 @@
 """Comparing the indexes of the embedded shelf with its records: every record readable, indexed once, and findable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -8,9 +9,9 @@ from stackroom.catalogue.spec import texts_of
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, iter_key_batches
-from stackroom.text.analyser import analyse_query
+from stackroom.shelf.embedded.store import Store, StoreState
+from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, ShelfReader, iter_key_batches
+from stackroom.text.analyser import TextQuery, analyse_query
 
 REBUILD = "run: stackroom job run rebuild_indexes"
 KEYS_AT_ONCE = 5_000
@@ -18,7 +19,25 @@ WORDS_CHECKED = 500
 """How many records, spread over the catalogue, are searched for by the words of their own titles."""
 
 
-def check_index(view: EmbeddedView, checkpoint: Checkpoint) -> Iterator[Problem]:
+class IndexedView(ShelfReader, Protocol):
+    """A snapshot of an index that can be compared with its store."""
+
+    @property
+    def store(self) -> Store:
+        """The store that the index is of."""
+
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of."""
+
+    def counters(self) -> dict[str, int]:
+        """Return figures of the index; `text_documents` is how many records it has."""
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+
+
+def check_index(view: IndexedView, checkpoint: Checkpoint) -> Iterator[Problem]:
     """Yield the problems of the records of a snapshot and of their index entries."""
     indexed = [key for keys in iter_key_batches(view) for key in keys]
     yield from _index_problems([*_compare_keys(view, indexed), *_compare_counts(view)])
@@ -43,7 +62,7 @@ def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
     return (Problem(part=INDEX_PART, message=message, advice=REBUILD) for message in messages)
 
 
-def _compare_keys(view: EmbeddedView, indexed: Sequence[Key]) -> Iterator[str]:
+def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
     """Yield how the indexed keys differ from the stored ones, leaving out those that changed after the view."""
     with view.store.snapshot():
         changed = set(view.store.changed_since(view.change_no))
@@ -55,14 +74,14 @@ def _compare_keys(view: EmbeddedView, indexed: Sequence[Key]) -> Iterator[str]:
         yield f"{foreign} indexed records are not stored"
 
 
-def _compare_counts(view: EmbeddedView) -> Iterator[str]:
+def _compare_counts(view: IndexedView) -> Iterator[str]:
     """Yield whether the text index and the columns do not hold equally many records."""
     columns, documents = view.count(WHOLE), view.counters()["text_documents"]
     if columns != documents:
         yield f"the columns have {columns} records, and the text index has {documents} records"
 
 
-def _check_entries(view: EmbeddedView, keys: Sequence[Key], records: Mapping[Key, Record]) -> Iterator[str]:
+def _check_entries(view: IndexedView, keys: Sequence[Key], records: Mapping[Key, Record]) -> Iterator[str]:
     """Yield the faults of the entries of these keys: missing records, and vectors that are not finite."""
     missing = [key for key in keys if key not in records]
     if missing:
@@ -72,7 +91,7 @@ def _check_entries(view: EmbeddedView, keys: Sequence[Key], records: Mapping[Key
         yield f"{len(broken)} vectors are not finite, such as that of '{view.ids(broken[:1])[0]}'"
 
 
-def _find_unfound(view: EmbeddedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
+def _find_unfound(view: IndexedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
     """Yield the titles of the records that are not found by the words of their title, or of their text."""
     spec = view.spec
     fields = (spec.title_field,) if spec.title_field.searched else spec.searched_fields

@@ -27,7 +27,7 @@ from stackroom.library import PLACE_FILE
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.index_check import REBUILD, check_index
+from stackroom.shelf.embedded.index_check import REBUILD, IndexedView, check_index
 from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
 from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
@@ -52,7 +52,7 @@ from stackroom.shelf.port import (
     never_stop,
 )
 from stackroom.shelf.sqlite_files import scratch_folder
-from stackroom.shelf.store_place import STORE_FILE, open_store
+from stackroom.shelf.store_place import SEARCHED, STORE_FILE, find_place, load_postgres, open_store
 
 INDEX_FOLDER = "index"
 WITHHELD_FILE = "update.lock"
@@ -101,7 +101,7 @@ class EmbeddedShelf(StoreWriter):
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
         """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
-        shelf = cls(folder, spec)
+        shelf = cls._class_for(folder)(folder, spec)
         shelf._create(model)
         return shelf
 
@@ -123,9 +123,16 @@ class EmbeddedShelf(StoreWriter):
                 f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
                 "away and add it again"
             )
-        shelf = cls(folder, spec)
+        shelf = cls._class_for(folder)(folder, spec)
         shelf.store.require_tables()
         return shelf
+
+    @classmethod
+    def _class_for(cls, folder: Path) -> "type[EmbeddedShelf]":
+        """Return this class, or the one of shelves whose index is in PostgreSQL, where this folder's is."""
+        place = find_place(folder)
+        searched: type[EmbeddedShelf] = load_postgres(SEARCHED).PostgresqlShelf if place and place.search else cls
+        return searched
 
     def close(self) -> None:
         """Close files and connections."""
@@ -144,7 +151,7 @@ class EmbeddedShelf(StoreWriter):
         """Return the writing side: the shelf itself."""
         return self
 
-    def reader(self) -> EmbeddedView:
+    def reader(self) -> IndexedView:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
             if not self._is_current(self._view):
@@ -162,7 +169,7 @@ class EmbeddedShelf(StoreWriter):
         is_same = view is not None and view.state == state and not self.index.has_failed()
         return is_same and not self.store.has_unpublished_vectors()
 
-    def find_reader(self) -> EmbeddedView | None:
+    def find_reader(self) -> IndexedView | None:
         """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
         view = self._view
         return view if view is not None and view.state == self.store.find_state() else None
@@ -321,7 +328,7 @@ class EmbeddedShelf(StoreWriter):
             return True
         return False
 
-    def _is_of_former_spec(self, view: EmbeddedView | None) -> bool:
+    def _is_of_former_spec(self, view: IndexedView | None) -> bool:
         """Tell whether a release with another spec came since: the former view is right until that spec is opened."""
         mark = self.store.spec_mark()
         if view is None:

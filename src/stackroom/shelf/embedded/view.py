@@ -104,6 +104,7 @@ class EmbeddedView:
     vector_no: int = 0
     history: str = ""
     stale: str | None = None
+    promises: None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)

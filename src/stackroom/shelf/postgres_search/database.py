@@ -1,0 +1,312 @@
+"""Connections to PostgreSQL, the tables of an index, and snapshots: a transaction that sees the index of one moment.
+
+Each build of an index is a schema of its own, its *generation*; `search_index` in the schema of the catalogue names the
+present one. A snapshot of a former one keeps its schema from being dropped, until it is closed or idle for too long.
+"""
+
+import select
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.model.vectors import Vector
+
+OLDEST_PGVECTOR = (0, 8)
+"""The first version whose index goes on where a filter has left out what it found."""
+EXTENSION_SCHEMA = "public"
+IDLE_LIMIT_S = 60
+"""How long a snapshot may be idle: an open transaction keeps PostgreSQL from removing what was replaced since."""
+CONNECT_S, ANSWER_S = 3, 10
+"""After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
+DROP_WAIT_MS = 50
+IDLE_CONNECTIONS = 4
+SEARCHED_DEEP = 400
+"""The number of vectors that the graph keeps in view: .996 of the true ten are found at 100,000 records."""
+MOST_SCANNED = 200_000
+SESSION = {
+    "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
+    "hnsw.ef_search": str(SEARCHED_DEEP),
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": str(MOST_SCANNED),
+    "jit": "off",
+}
+
+CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
+NAME_CHARS = 30
+"""How much of the name of a catalogue's schema is in those of its generations: PostgreSQL cuts names at 63."""
+TABLES = """
+CREATE TABLE reached (change_no bigint NOT NULL, vector_no bigint NOT NULL, token text NOT NULL, mean bytea,
+    mean_of bigint NOT NULL);
+CREATE TABLE entries (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash bigint NOT NULL,
+    field smallint NOT NULL, term bytea NOT NULL, category bytea NOT NULL, value bytea NOT NULL);
+CREATE INDEX ON entries (hash);
+CREATE INDEX ON entries (field) WHERE field >= 0;
+CREATE TABLE counts (entry integer, class integer, records bigint NOT NULL, PRIMARY KEY (entry, class));
+CREATE TABLE classes (id integer PRIMARY KEY, audiences text[] NOT NULL, records bigint NOT NULL,
+    lengths bigint[] NOT NULL);
+CREATE TABLE documents (key bigint PRIMARY KEY, class integer NOT NULL, columns integer[] NOT NULL,
+    words integer[] NOT NULL, posted integer[] NOT NULL, lengths integer[] NOT NULL, numbers float8[] NOT NULL,
+    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension});
+CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL, PRIMARY KEY (entry, block));
+INSERT INTO reached VALUES (0, 0, '', NULL, 0);
+"""
+INDEXES = """
+CREATE INDEX ON documents USING gin (columns);
+CREATE INDEX ON documents USING gin (words);
+CREATE INDEX ON documents (key) WHERE vector IS NULL;
+"""
+"""Made after the first records: building them at once takes a fraction of the time."""
+
+
+class Reached(NamedTuple):
+    """The state of the store that an index has, with the mean that was subtracted from its vectors."""
+
+    change_no: int
+    vector_no: int
+    token: str
+    """The token of the store's last write that it has."""
+    mean: bytes | None
+    mean_of: int
+    """The number of vectors that the mean was measured of."""
+
+
+class Connections:
+    """Connections to the database of an index; those that are let go of are used again. Thread-safe."""
+
+    def __init__(self, url: str, schema: str) -> None:
+        self._url = url.replace("+psycopg", "", 1)
+        self._schema = schema
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._guard = threading.Lock()
+        self._is_closed = False
+
+    def take(self) -> "psycopg.Connection[Any]":
+        """Return a connection, which is given back after use."""
+        with self._guard:
+            while self._idle:
+                connection = self._idle.pop()
+                if not connection.closed and not _has_news(connection):
+                    return connection
+                connection.close()
+        return self._connect()
+
+    def give_back(self, connection: "psycopg.Connection[Any]") -> None:
+        """End the transaction of a connection, and keep it for the next."""
+        with suppress(psycopg.Error):
+            connection.rollback()
+        with self._guard:
+            if not connection.closed and not self._is_closed and len(self._idle) < IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        with self._guard:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def writing(self, schema: str | None = None) -> "Iterator[psycopg.Connection[Any]]":
+        """Open a transaction that ends with the block, in a generation's schema where one is given."""
+        connection = self.take()
+        try:
+            with failing_as_storage(), connection.transaction():
+                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                if schema is not None:
+                    enter(connection, schema)
+                yield connection
+        finally:
+            self.give_back(connection)
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        with failing_as_storage():
+            connection = psycopg.connect(self._url, connect_timeout=CONNECT_S, tcp_user_timeout=1_000 * ANSWER_S)
+            for name, value in SESSION.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+            connection.commit()
+        return connection
+
+
+def _has_news(connection: "psycopg.Connection[Any]") -> bool:
+    """Tell whether the server has sent something to an idle connection: that it is ended."""
+    return bool(select.select([connection.fileno()], [], [], 0)[0])
+
+
+@contextmanager
+def failing_as_storage() -> Iterator[None]:
+    """Raise PostgreSQL's errors as StorageError, or as BusyError where the connection is lost."""
+    try:
+        yield
+    except psycopg.errors.LockNotAvailable as error:
+        raise BusyError("another server is writing the index; try again") from error
+    except psycopg.OperationalError as error:
+        raise BusyError(f"PostgreSQL does not answer: {_first_line(error)}; try again") from error
+    except psycopg.Error as error:
+        raise StorageError(f"the index in PostgreSQL cannot be used: {_first_line(error)}") from error
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return str(error).partition("\n")[0]
+
+
+def enter(connection: "psycopg.Connection[Any]", schema: str) -> None:
+    """Let the names of tables mean those of a generation, until the transaction ends."""
+    path = sql.SQL("SET LOCAL search_path TO {}, {}")
+    connection.execute(path.format(sql.Identifier(schema), sql.Identifier(EXTENSION_SCHEMA)))
+
+
+def require_pgvector(connection: "psycopg.Connection[Any]") -> None:
+    """Create the extension where it is missing, and refuse one that is too old."""
+    query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+    found = connection.execute(query).fetchone()
+    if found is None:
+        try:
+            with connection.transaction():
+                connection.execute(f"CREATE EXTENSION IF NOT EXISTS vector SCHEMA {EXTENSION_SCHEMA}")
+        except psycopg.errors.UniqueViolation:
+            pass  # another process has created it meanwhile
+        except psycopg.Error as error:
+            raise InputError(
+                f"search in PostgreSQL needs the extension pgvector 0.8 or later: {_first_line(error)}; "
+                "install it, and run as a superuser: CREATE EXTENSION vector"
+            ) from error
+        found = connection.execute(query).fetchone()
+    version = str(found[0]) if found else "0"
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+        raise InputError(f"search in PostgreSQL needs pgvector 0.8 or later; this is {version}")
+
+
+class Generations:
+    """The generations of one catalogue's index."""
+
+    def __init__(self, connections: Connections, schema: str) -> None:
+        self._connections = connections
+        digest = blake2b(schema.encode(), digest_size=4).hexdigest()
+        self._prefix = f"{schema[:NAME_CHARS]}_{digest}_search_"
+
+    def schema(self, generation: int) -> str:
+        """Return the schema of a generation."""
+        return f"{self._prefix}{generation}"
+
+    def find(self, db: "psycopg.Connection[Any]") -> tuple[int, str] | None:
+        """Return the present generation and the digest of what it is made by."""
+        if db.execute("SELECT to_regclass('search_index')").fetchone() == (None,):
+            return None
+        return db.execute("SELECT generation, digest FROM search_index").fetchone()
+
+    def find_write(self, token: str) -> tuple[str, bool]:
+        """Return the token of the store's last write, and whether a token is of one of its writes."""
+        query = "SELECT token, EXISTS (SELECT 1 FROM writes WHERE token = %s) FROM state"
+        with self._connections.writing() as db:
+            last, is_known = db.execute(query, (token,)).fetchone() or ("", False)
+        return str(last), bool(is_known or token in ("", last))
+
+    def create(self, dimension: int | None) -> int:
+        """Create the empty tables of the next generation, which is not the present one yet."""
+        with self._connections.writing() as db:
+            require_pgvector(db)
+            db.execute(CONTROL)
+        number = max([0, *self._list(), *self._present()]) + 1
+        schema = self.schema(number)
+        with self._connections.writing() as db:
+            db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+            enter(db, schema)
+            db.execute(TABLES.format(dimension=f"({dimension:d})" if dimension else ""))
+        return number
+
+    def publish(self, generation: int, digest: str) -> None:
+        """Make a generation the present one. Commit point of a build."""
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM search_index")
+            db.execute("INSERT INTO search_index VALUES (%s, %s)", (generation, digest))
+
+    def drop_former(self) -> None:
+        """Drop the generations that are not the present one and that no snapshot is of."""
+        present = self._present()
+        for number in self._list():
+            if number in present:
+                continue
+            with suppress(StorageError), self._connections.writing() as db:
+                db.execute(f"SET LOCAL lock_timeout = {DROP_WAIT_MS}")
+                db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema(number))))
+
+    def _present(self) -> list[int]:
+        with self._connections.writing() as db:
+            found = self.find(db)
+        return [found[0]] if found else []
+
+    def _list(self) -> list[int]:
+        prefix = self.schema(0)[:-1]
+        with self._connections.writing() as db:
+            query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
+            return [int(name.removeprefix(prefix)) for (name,) in db.execute(query, (prefix,))]
+
+
+class Snapshot:
+    """A transaction that sees one generation of an index as it was when it began. Thread-safe."""
+
+    def __init__(self, connections: Connections, generations: Generations, *, built: int | None = None) -> None:
+        self._connections = connections
+        self._generations = generations
+        self._built = built
+        """The generation that it is of, where that is not the present one."""
+        self._guard = threading.RLock()
+        self.generation, self.digest = 0, ""
+        self.reached = Reached(0, 0, "", None, 0)
+        self._begin()
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; a transaction that was idle for too long begins anew if nothing has changed."""
+        with self._guard, failing_as_storage():
+            try:
+                return self._run(query, values)
+            except psycopg.Error as error:
+                if not self._connection.closed:
+                    raise
+                self._resume(error)
+                return self._run(query, values)
+
+    def _run(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._connection.cursor(binary=True) as cursor:
+            return cursor.execute(query, values, prepare=False).fetchall()
+
+    def _begin(self) -> None:
+        self._connection = self._connections.take()
+        self._letting_go = weakref.finalize(self, self._connections.give_back, self._connection)
+        with failing_as_storage():
+            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            found = (self._built, "") if self._built else self._generations.find(self._connection)
+            if found is None:
+                return
+            self.generation, self.digest = found
+            enter(self._connection, self._generations.schema(self.generation))
+            ((*reached,),) = self._run("SELECT * FROM reached", ())
+        self.reached = Reached(*reached)
+
+    def _resume(self, error: Exception) -> None:
+        """Begin another transaction, which must see the same state."""
+        before = self.reached
+        self._letting_go()
+        self._begin()
+        if self.reached != before:
+            raise BusyError("the catalogue has changed since it was read; ask again") from error
+
+    def close(self) -> None:
+        """End the transaction."""
+        self._letting_go()
+
+
+def vector_text(vector: Vector) -> str:
+    """Return a vector as pgvector reads it."""
+    return "[" + ",".join([f"{number:.6g}" for number in vector.tolist()]) + "]"

@@ -1,0 +1,158 @@
+"""A shelf whose index is in PostgreSQL: the records are those of its store, which the index follows."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import BusyError, ExpectedError, InputError
+from stackroom.library import PLACE_FILE
+from stackroom.model.promises import Promises
+from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, EmbeddedShelf
+from stackroom.shelf.embedded.shelf_index import BEHIND
+from stackroom.shelf.embedded.writer import WRITER_LOCK_TIMEOUT_S
+from stackroom.shelf.port import Change, Checkpoint, ShelfDescription, ShelfReader, accept_any
+from stackroom.shelf.postgres_search.database import Connections, Generations, Snapshot
+from stackroom.shelf.postgres_search.filters import AudienceClass
+from stackroom.shelf.postgres_search.index import SearchIndex
+from stackroom.shelf.postgres_search.view import PostgresqlView
+from stackroom.shelf.store_place import find_place
+
+FEW = 10_000
+"""The number of records in a scope up to which each of them is compared, so that the answer is exact."""
+SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace = %s::regnamespace"
+
+
+class PostgresqlShelf(EmbeddedShelf):
+    """Implements `BuildableShelf` and `ShelfWriter`, with the second tier of the contract."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec, *, few: int = FEW) -> None:
+        place = find_place(folder)
+        if place is None:
+            raise InputError(f"{folder.name}/{PLACE_FILE} is missing; it names the database with the index")
+        super().__init__(folder, spec)
+        self.promises = Promises()
+        self.few = few
+        self._connections = Connections(place.url, place.schema)
+        self._generations = Generations(self._connections, place.schema)
+        self.search = SearchIndex(self._connections, self._generations, spec, self.store)
+        self._present: PostgresqlView | None = None
+
+    def reader(self) -> PostgresqlView:
+        """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
+        with self._guard:
+            if not self._is_fresh(self._present):
+                self._present = self._renewed()
+            if self._present is not None:
+                reason = self.store.why_stale()
+                return self._present if reason is None else dataclasses.replace(self._present, stale=reason)
+        with self._lock.held(READER_WAIT_S), self._guard:
+            self._present = self._brought_up(wait_s=READER_WAIT_S)
+            return self._present
+
+    def find_reader(self) -> PostgresqlView | None:
+        """Return the kept snapshot if it has the store's last change."""
+        view = self._present
+        return view if view is not None and view.state == self.store.find_state() else None
+
+    def publish(self) -> None:
+        """Bring the index up to the store."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self.search.catch_up(wait_s=WRITER_LOCK_TIMEOUT_S)
+
+    def publish_vectors(self) -> None:
+        """Add the vectors that were stored since to the index."""
+        self.publish()
+
+    def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
+        """Build the index anew beside the one in use, and return how many records are indexed."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S):
+            generation = self.search.build()
+            view = self._view_of(Snapshot(self._connections, self._generations, built=generation))
+            try:
+                accept(view)
+            except ExpectedError:
+                view.snapshot.close()
+                self._generations.drop_former()
+                raise
+            view.snapshot.close()
+            self.search.publish(generation)
+            self._forget()
+            return self.store.count()
+
+    def describe(self) -> ShelfDescription:
+        """Return the state of the shelf."""
+        view = self.reader()
+        ((size,),) = view.snapshot.rows(SIZE, self._generations.schema(view.snapshot.generation))
+        return dataclasses.replace(super().describe(), kind="postgresql", index_bytes=int(size))
+
+    def close(self) -> None:
+        """Close files and connections."""
+        super().close()
+        self._connections.close()
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._present = None
+
+    def _check_files(self, checkpoint: Checkpoint, *, wait_s: float) -> None:  # noqa: ARG002
+        """Do nothing but say that there is time: PostgreSQL checks its own files."""
+        checkpoint()
+
+    def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
+        """Do nothing: the index follows when it is published."""
+
+    def _is_fresh(self, view: PostgresqlView | None) -> bool:
+        """Tell whether a snapshot has the store's last change and the vectors that were published."""
+        if view is None:
+            return False
+        state = self.store.state()
+        has_vectors = view.vector_no >= state.vector_no and not self.store.has_unpublished_vectors()
+        return (view.change_no, view.history) == (state.change_no, state.history) and has_vectors
+
+    def _renewed(self) -> PostgresqlView | None:
+        """Return a current snapshot; while another process writes, a stale one, or None where there is none."""
+        if self._present is not None and (self._is_withheld() or self._is_of_former_spec(self._present)):
+            return dataclasses.replace(self._present, stale=BEHIND)
+        view = self._find_view()
+        is_of_history = self._present is not None and self._present.history == self.store.history()
+        if is_of_history and self._is_fresh(view):
+            return view
+        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
+            return self._brought_up(wait_s=READER_LOCK_TIMEOUT_S)
+        is_ahead = view is not None and view.change_no > self.store.state().change_no
+        kept = self._present if view is None or is_ahead else view
+        return None if kept is None else dataclasses.replace(kept, stale=BEHIND)
+
+    def _brought_up(self, *, wait_s: float) -> PostgresqlView:
+        """Bring the index up to the store, and return a snapshot. The lock is held."""
+        self.search.catch_up(wait_s=wait_s)
+        view = self._find_view()
+        if view is None or view.change_no > self.store.state().change_no:
+            raise BusyError(f"the index of catalogue '{self.spec.name}' was just replaced; ask again")
+        return view
+
+    def _find_view(self) -> PostgresqlView | None:
+        """Return a snapshot of what the index has reached; None where there is no index of this spec."""
+        snapshot = Snapshot(self._connections, self._generations)
+        if snapshot.digest != self.search.digest():
+            snapshot.close()
+            return None
+        return self._view_of(snapshot)
+
+    def _view_of(self, snapshot: Snapshot) -> PostgresqlView:
+        rows = snapshot.rows("SELECT id, audiences, records, lengths FROM classes ORDER BY id")
+        return PostgresqlView(
+            spec=self.spec,
+            store=self.store,
+            snapshot=snapshot,
+            model=self.store.model(),
+            history=self.store.history(),
+            promises=self.promises,
+            few=self.few,
+            classes=[
+                AudienceClass(number=number, audiences=frozenset(audiences), records=records, lengths=lengths)
+                for number, audiences, records, lengths in rows
+            ],
+        )

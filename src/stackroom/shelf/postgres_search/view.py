@@ -1,0 +1,596 @@
+"""A snapshot of a catalogue whose index is in PostgreSQL: candidates are found there, and scored here."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import fuzz
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
+from stackroom.model.promises import Promises
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
+from stackroom.model.vectors import ModelId, Vector, centre
+from stackroom.shelf.embedded.store import Store, StoreState
+from stackroom.shelf.embedded.vectors import row_dots
+from stackroom.shelf.embedded.view import EntryOccurrences, join_occurrences
+from stackroom.shelf.port import Embedding
+from stackroom.shelf.postgres_search.database import Snapshot, vector_text
+from stackroom.shelf.postgres_search.documents import (
+    ALL_WORDS,
+    GRAMS,
+    NAMES,
+    Term,
+    column_number,
+    grams_of,
+    name_weights,
+    text_groups,
+    text_weights,
+)
+from stackroom.shelf.postgres_search.filters import AudienceClass, FilterCompiler, Selection, find_numbers
+from stackroom.shelf.postgres_search.postings import (
+    Integers,
+    PostingList,
+    WeighedTerm,
+    add_up,
+    block_of,
+    count_keys,
+    count_shared,
+    join_blocks,
+)
+from stackroom.shelf.postgres_search.terms import term_of_row
+from stackroom.shelf.series import Work, decode_work, work_of
+from stackroom.shelf.terms import (
+    ID_TEXT,
+    NAMES_TEXT,
+    WORK_TEXT,
+    Entry,
+    number_fields,
+    require_countable,
+    require_filterable,
+    text_columns,
+)
+from stackroom.text.analyser import TextQuery
+from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
+
+SPARE = 50
+"""How many more vectors than wanted are compared exactly."""
+DEEPER = 4
+NAMED_CANDIDATES = 200
+"""How many records with the grams of a name are compared by edit distance."""
+READ_AT_ONCE = 500_000
+"""The postings of a query that are read before the bounds of its more frequent terms decide what else is."""
+KEPT_POSTINGS = 2_000_000
+KEPT_ROWS = 20_000
+CACHED_SELECTIONS = 16
+GRAM_RECORDS = 50_000
+"""A gram that more records have is not read, unless there is no rarer one."""
+FURTHEST_OFF = 1_000
+"""Above any difference in the sizes of names."""
+COUNTED_TERMS = "SELECT entry, class, records FROM counts WHERE entry = ANY(%s::int[])"
+BLOCKS = "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {} ORDER BY entry, block"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What the reads by key ask for of a document."""
+
+    columns: Sequence[int]
+    numbers: Sequence[float]
+    texts: Sequence[bytes]
+    digest: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresqlView:
+    """Implements `ShelfReader`; `classes` are those that the caller may see."""
+
+    spec: CatalogueSpec
+    store: Store
+    snapshot: Snapshot
+    model: ModelId | None
+    history: str
+    """A token of the history of the store that this snapshot is of."""
+    promises: Promises
+    few: int
+    """The number of records in a scope up to which each of them is compared."""
+    classes: Sequence[AudienceClass]
+    is_limited: bool = False
+    """Whether there are records of other classes."""
+    stale: str | None = None
+    _seen_by: dict[frozenset[int], "PostgresqlView"] = field(default_factory=dict, repr=False)
+    _selections: dict[tuple[Condition, ...], Selection] = field(default_factory=dict, repr=False)
+    _postings: dict[int, PostingList] = field(default_factory=dict, repr=False)
+    _rows: dict[Key, Row] = field(default_factory=dict, repr=False)
+    _terms: dict[int, Term] = field(default_factory=dict, repr=False)
+    _vectors: dict[bytes, Vector] = field(default_factory=dict, repr=False)
+    _guard: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def change_no(self) -> int:
+        """The number of the last change in this snapshot."""
+        return self.snapshot.reached.change_no
+
+    @property
+    def vector_no(self) -> int:
+        """The number of the last vectors that came later than their records."""
+        return self.snapshot.reached.vector_no
+
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of."""
+        return StoreState(self.change_no, self.vector_no, self.history)
+
+    @cached_property
+    def mean(self) -> Vector | None:
+        """The mean that was subtracted from the vectors, where their model asks for it."""
+        mean = self.snapshot.reached.mean
+        return None if mean is None else np.frombuffer(mean, dtype=np.float32)
+
+    @cached_property
+    def awaiting_vectors(self) -> int:
+        """How many records have a text without a vector yet."""
+        if self.model is None:
+            return 0
+        selection = self._select(WHOLE)
+        query = f"SELECT count(*) FROM documents WHERE awaits AND vector IS NULL {selection.also}"
+        return int(self.snapshot.rows(query, *selection.values)[0][0])
+
+    def seen_by(self, visibility: Visibility) -> "PostgresqlView":
+        """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
+        classes = [one for one in self.classes if visibility.sees(one.audiences)]
+        if sum(one.records for one in classes) == self._total:
+            return self
+        numbers = frozenset(one.number for one in classes)
+        if numbers not in self._seen_by:
+            self._seen_by[numbers] = replace(self, classes=classes, is_limited=True, _seen_by={}, _selections={})
+        return self._seen_by[numbers]
+
+    # Reads by key
+
+    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
+        """Return the records of these keys that exist and are visible, in key order."""
+        found = self.store.fetch(list(dict.fromkeys(keys)), as_of=self.change_no)
+        sees = scope.visibility.sees
+        return {key: found[key] for key in sorted(found) if sees(found[key].audiences)}
+
+    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
+        """Return the keys of these ids, where the records exist and are visible."""
+        found = self.store.find(ids, as_of=self.change_no)
+        if scope.visibility.audiences is None:
+            return found
+        visible = self.fetch(list(found.values()), scope=scope)
+        return {record_id: key for record_id, key in found.items() if key in visible}
+
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that come from this snapshot."""
+        return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
+
+    def titles(self, keys: Sequence[Key]) -> list[str]:
+        """Return the folded title of each key."""
+        return [names[0] if names else "" for names in self._names(keys)]
+
+    def works(self, keys: Sequence[Key]) -> list[Work]:
+        """Return the evidence of the series of keys that come from this snapshot: kept, or made of the records."""
+        if WORK_TEXT in text_columns(self.spec):
+            return list(map(decode_work, self._texts(WORK_TEXT, keys)))
+        records = self.fetch(keys, scope=WHOLE)
+        return [work_of(records[key], self.spec) for key in keys]
+
+    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
+        """Return the names of keys that come from this snapshot, with their tokens."""
+        return [text.decode().split("\n") for text in self._texts(NAMES_TEXT, keys)]
+
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return the terms of a column for each of these keys."""
+        number, rows = column_number(self.spec, field), self._rows_of(keys)
+        known = self._terms_of({entry for row in rows.values() for entry in row.columns})
+        return [
+            frozenset(known[entry].text for entry in rows[key].columns if known[entry].field == number)
+            if key in rows
+            else frozenset()
+            for key in keys
+        ]
+
+    def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Return how many of the terms each of these keys has in a column."""
+        number, rows = column_number(self.spec, field), self._rows_of(keys)
+        asked = find_numbers(self.snapshot, [Term(number, term) for term in terms])
+        each = [set(numbers) for numbers in asked.values() if numbers]
+        having = [set(rows[key].columns) if key in rows else set() for key in keys]
+        return np.array([sum(not one.isdisjoint(here) for one in each) for here in having], dtype=np.int64)
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return the number of a column for each of these keys."""
+        place, rows = number_fields(self.spec).index(field), self._rows_of(keys)
+        return np.array([rows[key].numbers[place] if key in rows else np.nan for key in keys], dtype=np.float64)
+
+    def vectors(self, keys: Sequence[Key]) -> Vector:
+        """Return the vectors of these keys as rows, zeros for a record without a vector."""
+        rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
+        documents = self._rows_of(keys)
+        digests = {key: row.digest for key, row in documents.items() if row.digest is not None}
+        stored = self._vectors_by_digest(set(digests.values()))
+        for place, key in enumerate(keys):
+            vector = stored.get(digests[key]) if key in digests else None
+            if vector is not None:
+                rows[place] = vector
+        return rows if self.mean is None else centre(rows, self.mean)
+
+    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
+        """Return the vectors of records as the model made them."""
+        digests = {key: row.digest for key, row in self._rows_of(keys).items() if row.digest is not None}
+        stored = self._vectors_by_digest(set(digests.values()))
+        return {
+            key: Embedding(digest=digest, vector=stored[digest]) for key, digest in digests.items() if digest in stored
+        }
+
+    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return the vectors of texts as the model made them."""
+        return self.store.vectors_of(digests, self.model) if self.model else {}
+
+    def _vectors_by_digest(self, digests: set[bytes]) -> Mapping[bytes, Vector]:
+        """Return stored vectors; the vector of a text never changes, so that the last ones are kept."""
+        with self._guard:
+            if len(self._vectors) > KEPT_ROWS:
+                self._vectors.clear()
+            self._vectors.update(self.stored_vectors([one for one in digests if one not in self._vectors]))
+            return {one: self._vectors[one] for one in digests if one in self._vectors}
+
+    def _names(self, keys: Sequence[Key]) -> list[list[str]]:
+        rows = self._rows_of(keys)
+        return [rows[key].texts[0].decode().split("\n") if key in rows else [] for key in keys]
+
+    def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
+        place, rows = 1 + list(text_columns(self.spec)).index(name), self._rows_of(keys)
+        return [rows[key].texts[place] for key in keys]
+
+    def _rows_of(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
+        """Return the rows of these keys; the last ones are kept, since the reads of a search ask for the same."""
+        with self._guard:
+            missing = [key for key in dict.fromkeys(keys) if key not in self._rows]
+            if len(self._rows) + len(missing) > KEPT_ROWS:
+                self._rows.clear()
+                missing = list(dict.fromkeys(keys))
+            query = "SELECT key, columns, numbers, texts, digest FROM documents WHERE key = ANY(%s::bigint[])"
+            for key, columns, numbers, texts, digest in self.snapshot.rows(query, missing) if missing else ():
+                self._rows[Key(key)] = Row(columns=columns, numbers=numbers, texts=texts, digest=digest)
+            return {key: self._rows[key] for key in keys if key in self._rows}
+
+    def _terms_of(self, entries: set[int]) -> Mapping[int, Term]:
+        """Return the terms of their numbers."""
+        with self._guard:
+            missing = [entry for entry in entries if entry not in self._terms]
+            query = "SELECT id, field, term, category, value FROM entries WHERE id = ANY(%s::int[])"
+            for number, *row in self.snapshot.rows(query, missing) if missing else ():
+                self._terms[number] = term_of_row(row)
+            return self._terms
+
+    # Words
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
+        """Rank the records in scope that have any of the terms."""
+        selection = self._select(scope)
+        weighed = self._weigh(query, text_weights(self.spec))
+        keys, scores = self._best(weighed, selection, limit)
+        total = self._count_matches(weighed, selection) if counted else None
+        return build_ranking(keys, scores, limit=limit, total=total)
+
+    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms in a field that is searched as a name."""
+        selection = self._select(scope)
+        keys, scores = self._best(self._weigh(query, name_weights(self.spec)), selection, limit)
+        return build_ranking(keys, scores, limit=limit)
+
+    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope by the sum of the weights of the words that they have."""
+        selection = self._select(scope)
+        weighed = self._weigh(words, [(ALL_WORDS, 1.0)])
+        lists = self._postings_of([one.entry for one in weighed])
+        parts = [(lists[one.entry].keys, np.full(len(lists[one.entry].keys), one.weight)) for one in weighed]
+        keys, scores = self._first_selected(*add_up(parts), selection, limit)
+        return build_ranking(keys, scores, limit=limit)
+
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each of these tokens."""
+        return [sum(count for _, count in some) for some in self._counted([Term(ALL_WORDS, one) for one in tokens])]
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+        return int(np.count_nonzero(self.term_scores(query, keys).any(axis=1)))
+
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record."""
+        scores = np.zeros((len(keys), len(query.terms)))
+        order = np.argsort(np.asarray(keys, dtype=np.int64), kind="stable")
+        wanted = np.asarray(keys, dtype=np.int64)[order]
+        weighed = self._weigh(query, text_weights(self.spec)) if len(wanted) else []
+        for one, postings in zip(weighed, self._postings_at(weighed, wanted), strict=True):
+            scores[order[np.searchsorted(wanted, postings.keys)], one.column] += one.scores(postings)
+        return scores
+
+    def _best(self, weighed: Sequence[WeighedTerm], selection: Selection, limit: int) -> tuple[Integers, Any]:
+        """Return the best selected records by words with their scores, in no order; there may be more than wanted."""
+        if not weighed or not limit:
+            return add_up(())
+        if selection.keys is not None:
+            lists = self._postings_at(weighed, selection.keys)
+            return add_up([(one.keys, term.scores(one)) for term, one in zip(weighed, lists, strict=True)])
+        depth = limit
+        while True:
+            keys, scores, is_whole = self._ranked(weighed, depth)
+            kept, of_kept = self._first_selected(keys, scores, selection, limit)
+            if is_whole or len(kept) >= limit:
+                return kept, of_kept
+            depth *= DEEPER
+
+    def _first_selected(self, keys: Integers, scores: Any, selection: Selection, limit: int) -> tuple[Integers, Any]:
+        """Return the first records of a ranking that are selected: as many as wanted, where there are so many."""
+        order = np.lexsort((keys, -scores))
+        found, start, step = [order[:0]], 0, DEEPER * max(limit, 1)
+        while start < len(order) and sum(map(len, found)) < limit:
+            some = order[start : start + step]
+            kept = selection.only(keys[some])
+            found.append(some[np.isin(keys[some], kept)])
+            start, step = start + step, step * DEEPER
+        chosen = np.concatenate(found)
+        return keys[chosen], scores[chosen]
+
+    def _ranked(self, weighed: Sequence[WeighedTerm], depth: int) -> tuple[Integers, Any, bool]:
+        """Return at least the best records of all that have the terms, and whether these are all that have them.
+
+        The postings of rare terms are read first. Those of frequent ones are read for the records alone that can be
+        among the best by their bounds, as in MaxScore (Turtle and Flood, 1995): the result is exact.
+        """
+        ordered, read = sorted(weighed, key=lambda one: (one.records, one.entry)), 0
+        while read < len(ordered):
+            size = 0
+            while read < len(ordered) and (not size or size + ordered[read].records <= READ_AT_ONCE):
+                size += ordered[read].records
+                read += 1
+            rest = ordered[read:]
+            lists = self._postings_of([one.entry for one in ordered[:read]])
+            keys, scores = add_up([(lists[one.entry].keys, one.scores(lists[one.entry])) for one in ordered[:read]])
+            if not rest or len(keys) <= depth:
+                continue
+            bound, least = sum(one.most for one in rest), np.partition(scores, -depth)[-depth]
+            if least > bound:
+                near = scores + bound >= least
+                found = self._postings_at(rest, keys[near])
+                parts = [(one.keys, term.scores(one)) for term, one in zip(rest, found, strict=True)]
+                return *add_up([(keys[near], scores[near]), *parts]), False
+        return keys, scores, True
+
+    def _count_matches(self, weighed: Sequence[WeighedTerm], selection: Selection) -> int:
+        """Return how many selected records have any of the terms, exactly up to the promised number."""
+        if not weighed:
+            return 0
+        entries = [one.entry for one in weighed]
+        if selection.keys is not None:
+            return count_keys(self._postings_at(weighed, selection.keys))
+        most = max(one.records for one in weighed)
+        if not selection.clause and most >= self.promises.totals_up_to:
+            return most
+        if not selection.clause and sum(one.records for one in weighed) <= READ_AT_ONCE:
+            return count_keys(self._postings_of(entries).values())
+        # The words of boosted fields are among those of all text.
+        counted = f"""SELECT count(*) FROM (SELECT 1 FROM documents WHERE words && %s::int[] {selection.also}
+                      LIMIT {self.promises.totals_up_to}) AS counted"""
+        return int(self.snapshot.rows(counted, entries, *selection.values)[0][0])
+
+    def _weigh(self, query: TextQuery, fields: Sequence[tuple[int, float]]) -> list[WeighedTerm]:
+        """Return the terms of a query that there are, in each of the fields."""
+        asked = [
+            (column, weight * boost, Term(group, token))
+            for column, (token, weight) in enumerate(query.terms)
+            for group, boost in fields
+        ]
+        places, total = list(text_groups(self.spec)), self._total
+        averages = {group: self._average(place) for place, group in enumerate(places)}
+        counted = self._counted([term for _, _, term in asked])
+        return [
+            WeighedTerm(
+                entry=entry, column=column, records=records, weight=weight, average=averages[term.field], total=total
+            )
+            for (column, weight, term), some in zip(asked, counted, strict=True)
+            for entry, records in some
+            if records
+        ]
+
+    def _counted(self, terms: Sequence[Term]) -> list[list[tuple[int, int]]]:
+        """Return the numbers of each term with how many records the caller sees that have it."""
+        numbers = find_numbers(self.snapshot, terms)
+        visible, counts = {one.number for one in self.classes}, Counter[int]()
+        every = [entry for some in numbers.values() for entry in some]
+        for entry, kind, records in self.snapshot.rows(COUNTED_TERMS, every) if every else ():
+            counts[entry] += records if kind in visible else 0
+        return [[(entry, counts[entry]) for entry in numbers[term]] for term in terms]
+
+    @property
+    def _total(self) -> int:
+        return sum(one.records for one in self.classes)
+
+    def _average(self, place: int) -> float:
+        return sum(one.lengths[place] for one in self.classes) / max(self._total, 1) or 1.0
+
+    def _postings_of(self, entries: Sequence[int]) -> dict[int, PostingList]:
+        """Return whole postings; the last ones are kept, since the reads of a search have the same terms."""
+        with self._guard:
+            missing = [entry for entry in entries if entry not in self._postings]
+            if missing and sum(len(one.keys) for one in self._postings.values()) > KEPT_POSTINGS:
+                self._postings.clear()
+                missing = list(entries)
+            self._postings.update(self._read_postings(missing, "") if missing else {})
+            return {entry: self._postings[entry] for entry in entries}
+
+    def _postings_at(self, weighed: Sequence[WeighedTerm], keys: Integers) -> list[PostingList]:
+        """Return the postings of terms for these keys alone, which are in order."""
+        entries = [one.entry for one in weighed]
+        missing = [entry for entry in entries if entry not in self._postings]
+        blocks = sorted({block_of(key) for key in keys.tolist()})
+        read = self._read_postings(missing, "AND block = ANY(%s::int[])", blocks) if missing else {}
+        return [(read.get(entry) or self._postings[entry]).only(keys) for entry in entries]
+
+    def _read_postings(self, entries: Sequence[int], which: str, *values: Any) -> dict[int, PostingList]:
+        blocks: dict[int, list[tuple[int, bytes]]] = {entry: [] for entry in entries}
+        for entry, block, data in self.snapshot.rows(BLOCKS.format(which), list(entries), *values):
+            blocks[entry].append((block, data))
+        return {entry: join_blocks(some) for entry, some in blocks.items()}
+
+    # Vectors
+
+    def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
+        """Rank the records in scope by cosine to each of the vectors."""
+        selection = self._select(scope)
+        return [self._nearest_one(vector, selection, limit) for vector in vectors]
+
+    def _nearest_one(self, vector: Vector, selection: Selection, limit: int) -> Ranking:
+        """Rank the candidates by their exact cosines: those of the index are of numbers with half the digits."""
+        keys = self._near(vector, selection, limit + SPARE) if limit and self.model else []
+        return build_ranking(keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit)
+
+    def _near(self, vector: Vector, selection: Selection, count: int) -> list[Key]:
+        """Return the records nearest to a vector: of few exactly, else as the graph finds them, in no strict order."""
+        if selection.keys is not None:
+            return self._near_of_all(vector, "key = ANY(%s::bigint[])", [selection.keys.tolist()], count)
+        query = f"""SELECT key FROM documents WHERE vector IS NOT NULL {selection.also}
+                    ORDER BY vector <-> %s::halfvec LIMIT {count}"""
+        found = [Key(key) for (key,) in self.snapshot.rows(query, *selection.values, vector_text(vector))]
+        if len(found) < count and selection.clause:  # the graph was left before there were enough
+            return self._near_of_all(vector, selection.clause, selection.values, count)
+        return found
+
+    def _near_of_all(self, vector: Vector, clause: str, values: Sequence[Any], count: int) -> list[Key]:
+        """Return the nearest of some records, each of which is compared."""
+        query = f"""WITH compared AS MATERIALIZED
+                        (SELECT key, vector FROM documents WHERE vector IS NOT NULL AND {clause})
+                    SELECT key FROM compared ORDER BY vector <-> %s::halfvec, key LIMIT {count}"""
+        return [Key(key) for (key,) in self.snapshot.rows(query, *values, vector_text(vector))]
+
+    # Names
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+        selection = self._select(scope)
+        best: dict[Key, float] = {}
+        for spelling in name_spellings(text):
+            wanted = spelling[:MAX_NAME_CHARS]
+            keys = self._alike(wanted, selection)
+            for key, names in zip(keys, self._names(keys), strict=True):
+                likeness = max(fuzz.ratio(wanted, name) / 100 for name in names)
+                best[key] = max(likeness, best.get(key, 0.0))
+        matches = [TitleMatch(key, likeness) for key, likeness in best.items()]
+        return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
+
+    def has_name(self, text: str, *, scope: Scope) -> bool:
+        """Tell whether a record in scope has this name."""
+        selection = self._select(scope)
+        spellings = [Term(NAMES, spelling[:MAX_NAME_CHARS]) for spelling in name_spellings(text)]
+        numbers = [number for some in find_numbers(self.snapshot, spellings).values() for number in some]
+        query = f"SELECT EXISTS (SELECT 1 FROM documents WHERE words && %s::int[] {selection.also})"
+        return bool(numbers) and bool(self.snapshot.rows(query, numbers, *selection.values)[0][0])
+
+    def _alike(self, wanted: str, selection: Selection) -> list[Key]:
+        """Return the selected records that share most of a name's rarest grams, those of similar length first."""
+        counted = self._counted([Term(GRAMS, gram) for gram in sorted(grams_of(wanted))])
+        grams = sorted((records, entry) for some in counted for entry, records in some if records)[:GRAMS_READ]
+        if not grams:
+            return []
+        read = [entry for place, (records, entry) in enumerate(grams) if not place or records <= GRAM_RECORDS]
+        size = len(wanted.encode("utf-8", "surrogatepass"))
+        keys, shared, off = count_shared(self._postings_of(read), size=size)
+        kept, _ = self._first_selected(keys, shared - off / FURTHEST_OFF, selection, NAMED_CANDIDATES)
+        return [Key(key) for key in kept[:NAMED_CANDIDATES].tolist()]
+
+    # Counts
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a field over the records in scope, most frequent first; of many records, of a sample."""
+        require_countable(field, self.spec)
+        selection = self._select(scope)
+        number = column_number(self.spec, field)
+        if selection.is_of_classes:
+            kept = [one.number for one in selection.classes]
+            query = """SELECT category, value, sum(records) FROM counts JOIN entries ON id = entry
+                       WHERE field = %s AND class = ANY(%s::int[]) GROUP BY category, value"""
+            rows, share = self.snapshot.rows(query, number, kept), 1.0
+        else:
+            sample, share = self._sample(selection)
+            query = f"""SELECT category, value, count(*) FROM documents {sample}, unnest(columns) AS entry
+                        JOIN entries ON id = entry WHERE field = %s {selection.also} GROUP BY category, value"""
+            rows = self.snapshot.rows(query, number, *selection.values)
+        found = [
+            FacetCount(_decoded(category), _decoded(value), round(int(count) / share))
+            for category, value, count in rows
+            if count
+        ]
+        return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
+        """Return which records in scope have which values of a field; of many records, those of a sample."""
+        require_countable(field, self.spec)
+        selection = self._select(scope)
+        sample, _ = self._sample(selection)
+        query = f"""SELECT key, entry FROM documents {sample}, unnest(columns) AS entry JOIN entries ON id = entry
+                    WHERE field = %s {selection.also}"""
+        rows = self.snapshot.rows(query, column_number(self.spec, field), *selection.values)
+        entries = sorted({entry for _, entry in rows})
+        places = {entry: place for place, entry in enumerate(entries)}
+        known = self._terms_of(set(entries))
+        names: list[Entry] = [known[entry][1:] for entry in entries]
+        found = np.array([places[entry] for _, entry in rows], dtype=np.int64)
+        keys = np.array([key for key, _ in rows], dtype=np.int64)
+        return join_occurrences([EntryOccurrences(names=names, entries=found, keys=keys)])
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope; of more than are counted, one more than are counted."""
+        selection = self._select(scope)
+        if selection.is_of_classes:
+            return sum(one.records for one in selection.classes)
+        return selection.count(most=self.promises.facets_up_to + 1)
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+        selection = self._select(scope)
+        query = f"SELECT key FROM documents WHERE key > %s::bigint {selection.also} ORDER BY key LIMIT %s::bigint"
+        values = (-1 if after is None else after, *selection.values, limit)
+        return [Key(key) for (key,) in self.snapshot.rows(query, *values)]
+
+    def counters(self) -> dict[str, int]:
+        """Return the sizes and change numbers of the index."""
+        ((documents,),) = self.snapshot.rows("SELECT count(*) FROM documents")
+        return {
+            "generation": self.snapshot.generation,
+            "text_change_no": self.change_no,
+            "text_documents": documents,
+        }
+
+    def _sample(self, selection: Selection) -> tuple[str, float]:
+        """Return the sample of documents that is read for counts, and its share; an empty one means all."""
+        most = self.promises.facets_up_to
+        if self._total <= most or selection.count(most=most + 1) <= most:
+            return "", 1.0
+        share = most / self._total
+        return f"TABLESAMPLE SYSTEM ({100 * share:f}) REPEATABLE (1)", share
+
+    def _select(self, scope: Scope) -> Selection:
+        """Return the documents in scope; the last selections are kept: the reads of one search have the same scope."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        with self._guard:
+            if conditions not in self._selections:
+                if len(self._selections) >= CACHED_SELECTIONS:
+                    self._selections.clear()
+                compiler = FilterCompiler(self.snapshot, self.spec, self.classes, self.few)
+                self._selections[conditions] = compiler.select(conditions, is_limited=self.is_limited)
+            return self._selections[conditions]
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")

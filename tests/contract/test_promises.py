@@ -1,0 +1,246 @@
+"""The second tier of the shelf's contract: what a shelf promises whose answers are not all exact."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.catalogue.codec import digest_of
+from stackroom.catalogue.spec import CatalogueSpec, embedding_text
+from stackroom.errors import BusyError
+from stackroom.generic.browse import BrowseParams
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
+from stackroom.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
+from stackroom.library import PLACE_FILE
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.promises import Promises
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
+from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES
+from stackroom.search.searcher import Searcher
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Embedding, Put, ShelfReader
+from stackroom.shelf.postgres_search import view as view_module
+from stackroom.shelf.postgres_search.shelf import FEW, PostgresqlShelf
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
+from stackroom.text.analyser import analyse_query
+from support.embedders import WordEmbedder
+from support.libraries import opened
+from support.postgres import PostgresServer
+from support.served import open_shelf
+from support.stock import MODEL, Stock
+
+RECORDS = 1_500
+WORDS = ("robot", "garden", "story", "samurai", "dragon", "castle", "ocean", "winter")
+ONLY_THE_GRAPH = "-cenable_seqscan=off -cenable_bitmapscan=off -cenable_sort=off"
+"""Plans for tables that are too large to be sorted."""
+
+
+def shelf_on(
+    folder: Path, spec: CatalogueSpec, place: StorePlace, *, model: ModelId = MODEL, few: int = FEW
+) -> PostgresqlShelf:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_place(folder, replace(place, search=IN_DATABASE))
+    shelf = PostgresqlShelf(folder, spec, few=few)
+    shelf.switch_model(model)
+    return shelf
+
+
+@pytest.fixture(scope="module")
+def large(postgresql: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stock]:
+    """A shelf with more records than are compared one by one, a tenth of them Mecha and a hundredth War."""
+    place = postgresql.new_place()
+    place = replace(place, url=place.url + quote(f" {ONLY_THE_GRAPH}"))
+    shelf = shelf_on(tmp_path_factory.mktemp("large") / "shelf", PACKAGES.get("anime").spec, place, few=100)
+    stock, draw = Stock(shelf=shelf, spec=shelf.spec), np.random.default_rng(3)
+    records = [
+        stock.record(
+            f"r{number}",
+            body=" ".join(draw.choice(WORDS, size=int(draw.integers(1, 9)), p=np.arange(8, 0, -1) / 36)),
+            group=["War"] if number % 100 == 1 else ["Mecha"] if number % 10 == 0 else ["Drama"],
+            number=2000 + number % 20,
+        )
+        for number in range(RECORDS)
+    ]
+    stock.put(*records)
+    yield stock
+    shelf.close()
+
+
+def in_group(stock: Stock, value: str) -> Scope:
+    return Scope(conditions=(AnyOf(stock.group_field, (value,)),))
+
+
+@pytest.mark.parametrize("share", ["all", "10 %", "1 %"])
+def test_the_promised_share_of_the_nearest_ten_is_found(large: Stock, share: str) -> None:
+    scope = {"all": WHOLE, "10 %": in_group(large, "Mecha"), "1 %": in_group(large, "War")}[share]
+    view = large.shelf.reader()
+    assert view.promises is not None
+    keys = view.scan(scope=scope, limit=RECORDS)
+    vectors, recalls = view.vectors(keys), []
+    for number in range(20):
+        asked = large.vector(f"query {number}")
+        exact = [keys[row] for row in np.argsort(-(vectors @ asked), kind="stable")[:10]]
+        (found,) = view.nearest(asked[None], scope=scope, limit=10)
+        assert len(found.keys) == 10, "a filter loses no rows"
+        recalls.append(len(set(exact) & set(found.keys.tolist())) / 10)
+    assert np.mean(recalls) >= view.promises.recall_at_10
+
+
+def test_totals_are_exact_up_to_the_promised_number_and_from_it_on_a_lower_bound(large: Stock) -> None:
+    view = replace(large.shelf.reader(), promises=Promises(totals_up_to=300))
+    asked, few = analyse_query("robot", synonyms={}), analyse_query("winter", synonyms={})
+    scopes = [Scope(), Scope(conditions=(Range(large.number_field, at_least=2001),)), in_group(large, "Mecha")]
+    for scope in scopes:
+        for query in (asked, few):
+            true = len(view.lexical(query, scope=scope, limit=RECORDS, counted=False).keys)
+            total = view.lexical(query, scope=scope, limit=1).total
+            assert total == true if true < 300 else 300 <= total <= true
+
+
+def test_values_are_counted_exactly_in_small_scopes_and_in_a_sample_of_large_ones(large: Stock) -> None:
+    exact = large.shelf.reader()
+    sampling = replace(exact, promises=Promises(facets_up_to=500))
+    small, most = in_group(large, "Mecha"), Scope(conditions=(Range(large.number_field, at_least=2001),))
+    assert sampling.facets(large.group_field, scope=small) == exact.facets(large.group_field, scope=small)
+    assert sampling.facets(large.group_field, scope=WHOLE) == exact.facets(large.group_field, scope=WHOLE)
+    true = {facet.value: facet.count for facet in exact.facets(large.group_field, scope=most)}
+    sampled = {facet.value: facet.count for facet in sampling.facets(large.group_field, scope=most)}
+    assert exact.count(most) == sum(true.values())
+    assert sampling.count(most) == 501, "more than are counted"
+    assert sampled != true
+    assert sampled["Drama"] == pytest.approx(true["Drama"], rel=0.25)
+
+
+def test_rankings_by_words_are_exact_however_little_is_read_at_once(
+    large: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, limited = analyse_query("winter ocean robot garden story", synonyms={}), in_group(large, "Drama")
+    view = large.shelf.reader()
+    whole = [view.lexical(query, scope=scope, limit=RECORDS, counted=False).best for scope in (WHOLE, limited)]
+    monkeypatch.setattr(view_module, "READ_AT_ONCE", 50)
+    fresh = replace(view, _postings={}, _selections={})
+    for scope, expected in zip((WHOLE, limited), whole, strict=True):
+        found = fresh.lexical(query, scope=scope, limit=20, counted=False).best
+        assert [one.key for one in found] == [one.key for one in expected[:20]]
+        assert [one.score for one in found] == pytest.approx([one.score for one in expected[:20]])
+
+
+def test_every_answer_says_what_is_promised_of_it(large: Stock) -> None:
+    tools = GenericTools([open_shelf(large.shelf)])
+    said = f"anime: {Promises()}"
+    assert said.startswith("anime: at least 97% of the nearest records are found; totals are exact up to 10,000")
+    assert said in tools.search(LOCAL_USER, SearchParams(query="robot")).notes
+    assert said in tools.search(LOCAL_USER, SearchParams(query="*", filters={large.group_field: ["War"]})).notes
+    assert said in tools.browse(LOCAL_USER, BrowseParams(field=large.group_field)).notes
+
+
+def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_names(
+    postgresql: PostgresServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "catalogues" / "anime"
+    folder.mkdir(parents=True)
+    (folder / "installed.json").write_text('{"spec": "anime"}')
+    save_place(folder, replace(postgresql.new_place(), search=IN_DATABASE))
+    with closing(App(Settings(home=tmp_path))) as app:
+        add_sample(app, "anime", progress=lambda _report: None, embed=False)
+    with opened(Settings(home=tmp_path), "anime") as library:
+        answer = library.structured("search", query="a girl who leaps through time")
+        assert answer["results"]
+        assert f"anime: {Promises()}" in answer["notes"]
+    assert not (folder / "index").exists()
+
+
+def test_the_file_that_names_the_store_chooses_the_search(postgresql: PostgresServer, tmp_path: Path) -> None:
+    spec = PACKAGES.get("anime").spec
+    shelf_on(tmp_path, spec, postgresql.new_place()).close()
+    with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
+        assert shelf.describe().kind == "postgresql"
+    (tmp_path / PLACE_FILE).write_text((tmp_path / PLACE_FILE).read_text().replace('search = "postgresql"', ""))
+    with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
+        assert shelf.describe().kind == "embedded"
+
+
+def test_a_view_whose_transaction_was_ended_answers_as_before_unless_there_were_changes(
+    postgresql: PostgresServer, tmp_path: Path
+) -> None:
+    shelf = shelf_on(tmp_path / "shelf", PACKAGES.get("anime").spec, postgresql.new_place())
+    stock = Stock(shelf=shelf, spec=shelf.spec)
+    stock.put(stock.record("one", body="robot"))
+    view = shelf.reader()
+    postgresql.end_connections()
+    assert [str(one) for one in view.ids(view.scan(scope=WHOLE, limit=9))] == ["one"]
+    stock.put(stock.record("two", body="robot"))
+    postgresql.end_connections()
+    with pytest.raises(BusyError, match="has changed since it was read"):
+        view.scan(scope=WHOLE, limit=9)
+    assert stock.lexical("robot") == ["one", "two"]
+    shelf.close()
+
+
+def test_two_servers_on_one_index_see_each_others_changes(postgresql: PostgresServer, tmp_path: Path) -> None:
+    place, spec = postgresql.new_place(), PACKAGES.get("anime").spec
+    one, other = (shelf_on(tmp_path / name, spec, place) for name in ("one", "other"))
+    stock, beside = Stock(shelf=one, spec=one.spec), Stock(shelf=other, spec=other.spec)
+    stock.put(stock.record("first", body="robot"))
+    assert beside.lexical("robot") == ["first"]
+    beside.put(beside.record("second", body="robot"))
+    assert stock.lexical("robot") == ["first", "second"]
+    beside.apply(Put(record=beside.record("third"), embedding=Embedding(digest=b"third")))
+    assert other.add_vectors({RecordId("third"): b"third"}, {b"third": stock.vector("third")}) == 1
+    other.publish_vectors()
+    assert stock.nearest("third", limit=1) == ["third"]
+    assert one.reader().snapshot.generation == other.reader().snapshot.generation == 1
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize("name", [sample.name for _, sample in PACKAGES.iter_samples()])
+def test_the_first_ten_of_golden_questions_are_those_of_the_embedded_shelf(
+    name: str, whole_home: Path, postgresql: PostgresServer, tmp_path: Path
+) -> None:
+    embedder = WordEmbedder()
+    with closing(App(Settings(home=whole_home))) as app:
+        installed = app.library.get_installed(name)
+        spec = app.spec_of(installed).spec
+    puts = list(iter_puts(whole_home / "catalogues" / name, spec, tmp_path / "sample", embedder))
+    embedded = EmbeddedShelf.create(tmp_path / "embedded", spec, model=embedder.model)
+    searched = shelf_on(tmp_path / "searched", spec, postgresql.new_place(), model=embedder.model)
+    for shelf in (embedded, searched):
+        shelf.apply(puts)
+        shelf.publish()
+    questions = write_golden_set(embedded.reader(), spec, GoldenSetRequest(questions=24))
+    searcher, shares = Searcher(spec=spec, embedder=embedder), []
+    for question in questions:
+        tops = [first_ten(searcher, shelf.reader(), question.query) for shelf in (embedded, searched)]
+        shares.append(len(tops[0] & tops[1]) / max(len(tops[0]), 1))
+    assert questions
+    assert np.mean(shares) >= 0.95
+    embedded.close()
+    searched.close()
+
+
+def iter_puts(sample: Path, spec: CatalogueSpec, copy: Path, embedder: WordEmbedder) -> Iterator[Put]:
+    """Yield the records of a sample, each with the vector of its text."""
+    shutil.copytree(sample, copy)
+    assert spec.embed is not None
+    with closing(EmbeddedShelf.open(copy, spec)) as shelf:
+        for row in shelf.store.iter_rows():
+            text = embedding_text(spec.embed, row.record)
+            vector = embedder.embed_documents([text])[0]
+            yield Put(record=row.record, embedding=Embedding(digest=digest_of(text), vector=vector))
+
+
+def first_ten(searcher: Searcher, reader: ShelfReader, query: str) -> set[str]:
+    ranked = searcher.rank(reader, query, scope=default_scope(searcher.spec), limit=10)
+    return set(reader.ids([one.key for one in ranked.ranking[:10]]))

@@ -1,0 +1,111 @@
+"""A catalogue that is searched inside PostgreSQL while its database is away, is put back, or its update is judged."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stackroom.errors import BusyError
+from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
+from support.postgres import PostgresServer, open_server
+from support.stock import MODEL, Stock
+
+SPEC = PACKAGES.get("anime").spec
+OpenServer = Callable[[str], Stock]
+
+
+@pytest.fixture
+def database() -> Iterator[PostgresServer]:
+    with open_server() as server:
+        yield server
+
+
+@pytest.fixture
+def place(database: PostgresServer) -> StorePlace:
+    return replace(database.new_place(), search=IN_DATABASE)
+
+
+@pytest.fixture
+def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
+    """Opens the shelf of one server, by its name."""
+    opened: list[EmbeddedShelf] = []
+
+    def open_one(name: str) -> Stock:
+        (tmp_path / name).mkdir()
+        save_place(tmp_path / name, place)
+        opened.append(EmbeddedShelf.create(tmp_path / name, SPEC, model=MODEL))
+        return Stock(shelf=opened[-1], spec=SPEC)
+
+    yield open_one
+    for shelf in opened:
+        shelf.close()
+
+
+def test_while_the_database_is_away_reads_are_refused_and_go_on_when_it_is_back(
+    server_of: OpenServer, database: PostgresServer
+) -> None:
+    stock = server_of("only")
+    stock.put(stock.record("one", body="robot"))
+    view = stock.shelf.reader()
+    database.kill()
+    with pytest.raises(BusyError, match="does not answer"):
+        view.scan(scope=WHOLE, limit=1)
+    database.start()
+    assert stock.lexical("robot") == ["one"]
+    assert stock.nearest("one") == ["one"]
+
+
+def test_an_index_of_later_changes_than_a_store_that_was_put_back_is_built_anew(
+    server_of: OpenServer, place: StorePlace, database: PostgresServer
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    first.put(first.record("lost", body="a briefcase"))
+    assert second.lexical("briefcase") == ["lost"]
+    schema = place.schema
+    for query in (
+        f"DELETE FROM {schema}.records WHERE id = 'lost'",
+        f"DELETE FROM {schema}.changes WHERE change_no = 2",
+        f"DELETE FROM {schema}.writes WHERE change_no = 2",
+        f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
+        f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
+    ):
+        database.execute(query)
+    assert first.put(first.record("new", body="a chase")) == 2
+    for stock in (first, second):
+        assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])
+
+
+def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    assert second.lexical("robbery") == ["heat"]
+    shelf = first.shelf
+    assert isinstance(shelf, EmbeddedShelf)
+    with shelf.exclusive(), shelf.withheld():
+        first.put(first.record("ronin", body="a briefcase"))
+        assert first.lexical("briefcase") == ["ronin"]
+        assert second.shelf.reader().stale
+        assert second.lexical("briefcase") == []
+    assert second.lexical("briefcase") == ["ronin"]
+
+
+def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_reader_builds(
+    server_of: OpenServer, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = server_of("only")
+    stock.put(stock.record("one", body="robot"))
+    shelf = stock.shelf
+    monkeypatch.setattr(shelf.search, "_create_indexes", lambda *_: database.end_connections())  # type: ignore[attr-defined]
+    with pytest.raises(BusyError):
+        shelf.rebuild()
+    monkeypatch.undo()
+    assert stock.lexical("robot") == ["one"]
+    stock.put(stock.record("two", body="robot"))
+    assert shelf.rebuild() == 2
+    assert stock.lexical("robot") == ["one", "two"]
+    assert list(shelf.check()) == []
