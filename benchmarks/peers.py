@@ -12,7 +12,7 @@ import sys
 import time
 import venv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from copies import iter_batches  # isort: skip
 from real_anime import DEFAULT_WORK, Query, RealAnime, draw_queries, load_real_anime  # isort: skip
 from text_engines import compare_text_engines  # isort: skip
 
@@ -112,17 +113,22 @@ class Task:
 
 def main() -> None:
     arguments = _arguments()
-    anime = load_real_anime(arguments.work)
-    task = _task(anime, arguments.work, arguments.queries)
+    real, environments = load_real_anime(arguments.work), arguments.work / "peers"
+    anime, queries = real, draw_queries(real, count=arguments.queries)
+    if arguments.records:
+        anime = _with_copies(real, arguments.records)
+        arguments.work /= f"copies-{arguments.records}"
+    task = _task(anime, arguments.work, queries)
     wanted = [spec for spec in PEERS if not arguments.only or spec.name in arguments.only.split(",")]
-    peers = [peer for spec in wanted if (peer := _ready(spec, task, arguments.work, keep=arguments.keep)) is not None]
+    ready = [_ready(spec, task, arguments.work, environments, keep=arguments.keep) for spec in wanted]
+    peers = [peer for peer in ready if peer is not None]
     _run(peers, task)
     figures = {
         "records": len(anime.records),
         "queries": len(task.queries),
         "filter": f"type = {task.kind}",
         "peers": {peer.spec.name: _figures(peer, task) for peer in peers},
-        "text_engines": compare_text_engines(anime, task.queries),
+        "text_engines": compare_text_engines(real, task.queries),
     }
     if arguments.json:
         print(json.dumps(figures, indent=1))
@@ -130,14 +136,20 @@ def main() -> None:
         show(figures)
 
 
-def _task(anime: RealAnime, work: Path, count: int) -> Task:
+def _with_copies(anime: RealAnime, count: int) -> RealAnime:
+    """Return as many records: the real ones, and copies of them."""
+    batches = list(iter_batches(anime, count))
+    records = [record for some, _ in batches for record in some]
+    return replace(anime, records=records, vectors=np.concatenate([vectors for _, vectors in batches]))
+
+
+def _task(anime: RealAnime, work: Path, queries: Sequence[Query]) -> Task:
     """Write the rows and vectors for the workers, and find the exact ten nearest of every query."""
     folder = work / "peers"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [_row(record) for record in anime.records]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     np.save(folder / "vectors.npy", anime.vectors)
-    queries = draw_queries(anime, count=count)
     cosines = np.array([query.vector for query in queries]) @ anime.vectors.T
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :TOP]
     kinds = [row["type"] for row in rows]
@@ -165,10 +177,10 @@ def _row(record: Any) -> dict[str, Any]:
     }
 
 
-def _ready(spec: PeerSpec, task: Task, work: Path, *, keep: bool) -> Peer | None:
+def _ready(spec: PeerSpec, task: Task, work: Path, environments: Path, *, keep: bool) -> Peer | None:
     """Install the peer and build its index, or say why it is left out."""
     try:
-        python = _environment(spec, work / "peers")
+        python = _environment(spec, environments)
         peer = Peer(spec=spec, python=python, folder=_folder(spec.name, work))
         if spec.built_by:
             shutil.rmtree(peer.folder, ignore_errors=True)
@@ -309,6 +321,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where environments and indexes are kept")
     parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--records", type=int, default=0, help="search as many: the real ones and copies of them")
     parser.add_argument("--only", default="", help="names of peers, parted by commas")
     parser.add_argument("--keep", action="store_true", help="use the indexes of an earlier run")
     parser.add_argument("--json", action="store_true")
