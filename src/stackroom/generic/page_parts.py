@@ -35,7 +35,7 @@ from stackroom.generic.result_set import (
 from stackroom.generic.shapes import Relation, SearchParams
 from stackroom.model.hits import Evidence
 from stackroom.model.record import Record
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import KIND, filters_of
 from stackroom.tools.listing import EVERY, is_list, list_in_scope, sortable_fields
@@ -108,12 +108,12 @@ def draw_record(view: CatalogueView, record: Record, scope: Scope, media: Caller
 
 
 SAMPLES = 5
+LATEST_CHANGES = 100
 TAGS_SHOWN = 3
 
 
 def describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> CatalogueOverview:
     """Return a catalogue in short; `scope` is that of a list without filters."""
-    last = view.catalogue.shelf.history().list_changes(limit=1)
     first = [one.record for one in list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page]
     return CatalogueOverview(
         summary=view.spec.summary,
@@ -127,9 +127,17 @@ def describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) ->
             FirstRecord(title=view.spec.title_of(one), kind=one.kind, image=find_image(view.name, one.id, media))
             for one in first
         ],
-        changed_at=last[0].at.isoformat() if last else None,
+        changed_at=_changed_at(view, Scope(visibility=scope.visibility)),
         fields=_describe_fields(view.spec),
     )
+
+
+def _changed_at(view: CatalogueView, seen: Scope) -> str | None:
+    """Return when a record that the caller may see was last changed; None if none of the latest changes was of one."""
+    sees_all = view.reader.count(seen) == view.reader.count(WHOLE)
+    latest = view.catalogue.shelf.history().list_changes(limit=1 if sees_all else LATEST_CHANGES)
+    visible = view.reader.find([change.id for change in latest], scope=seen)
+    return next((change.at.isoformat() for change in latest if sees_all or change.id in visible), None)
 
 
 def _describe_fields(spec: CatalogueSpec) -> list[OverviewField]:
