@@ -219,11 +219,13 @@ def test_an_index_with_cut_or_missing_files_is_built_anew_and_answers_as_before(
     before.close()
 
 
-def test_building_an_index_anew_is_told_in_the_log(damaged: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_building_an_index_anew_is_told_in_the_log_by_the_name_of_the_catalogue_and_not_of_its_spec(
+    damaged: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     shelf = EmbeddedShelf.open(damaged("base-*/keys.npy", cut), SPEC)
     with caplog.at_level(logging.WARNING):
         shelf.reader()
-    assert "'music' is rebuilt" in caplog.text
+    assert "the index of catalogue 'damaged' is rebuilt" in caplog.text
     shelf.close()
 
 

@@ -34,6 +34,7 @@ _POSES = (
     r"<\|\w{2,20}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\[/?system\](?=\(#)",  # tokens of chat templates
     rf"</?(?:{_ROLES}|tool|function)(?:[-_ ](?:{_MESSAGES}|call|result)s?)?(?:\s[^<>\n]{{0,80}})?/?>",
     r"</?(?:invoke|antml:\w+)\b[^<>\n]{0,80}>|</(?:document|context|search_results|untrusted\w*)>",
+    rf"[\"']role[\"']\s?:\s?[\"'](?:{_ROLES})[\"']\s?,\s?[\"']content[\"']",  # a message as chat APIs take it
     rf"^[ \t]*#{{1,3}} (?:(?:{_ROLES})(?: (?:{_MESSAGES}))?|instruction)[ \t]*:",
     rf"\b(?:system|developer|admin) (?:{_MESSAGES})s?[ \t]*[:!\]]",
     rf"\b(?:begin|end|start)(?: of)? (?:system|developer|hidden) (?:{_MESSAGES})s?\b",
@@ -47,13 +48,14 @@ _ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES.split("|")))
 _POSE_SIGNS = {
     b"<": tuple(f"<{tag}".encode() for tag in _TAGS),
     b"inst": (b"inst]", b"instruction:"),
+    b"role": (b"role'", b'role"', b'role\\"'),
     **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES.split("|"), "admin", "hidden")},
 }
 """Every pose has one of these in lower case, by a part that they share: most texts have none, which is soon seen."""
 _KELVIN = "\N{KELVIN SIGN}".encode()  # the one letter beyond ASCII whose lower case is in it
 _IMPERATIVE = re.compile(
     r"(?:\b(?:call|invoke|use|run|execute|trigger|rufe?|nutze|benutze|verwende|appelle[rz]?|utilise[rz]?|usa|llama|ejecuta"
-    r"|вызови|используй)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
+    r"|вызови|используй|via|through|skip)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -81,8 +81,8 @@ class EmbeddedShelf(StoreWriter):
         self.spec = spec
         super().__init__(
             open_store(folder, spec),
-            CatalogueLock(folder, spec.name),
-            CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
+            CatalogueLock(folder, folder.name),
+            CatalogueLock(folder, folder.name, file=EMBEDDING_LOCK_FILE),
         )
         self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
         self._view: EmbeddedView | None = None
@@ -242,7 +242,7 @@ class EmbeddedShelf(StoreWriter):
 
     def _put_aside(self, reason: str) -> None:
         """Move the damaged index aside, so that the next step builds another. The lock is held."""
-        logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, reason)
+        logger.warning("the index of catalogue '%s' is rebuilt: %s", self.folder.name, reason)
         self.rebuilt = reason
         self.index.forget()
         if self.index.folder.exists():
@@ -267,7 +267,7 @@ class EmbeddedShelf(StoreWriter):
         try:
             view = self.index.find_view()
         except DamagedIndexError as error:
-            logger.warning("the index of catalogue '%s' is not used: %s", self.spec.name, error.message)
+            logger.warning("the index of catalogue '%s' is not used: %s", self.folder.name, error.message)
             view = None
         if view is None:
             self.index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
@@ -277,7 +277,7 @@ class EmbeddedShelf(StoreWriter):
     def _require_own_spec(self) -> None:
         """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
         if self._view is not None and not self.index.bases.name() and any(self.index.folder.parent.glob("*/text")):
-            raise BusyError(f"catalogue '{self.spec.name}' was just built by another spec; ask again")
+            raise BusyError(f"catalogue '{self.folder.name}' was just built by another spec; ask again")
 
     def _refreshed(self) -> EmbeddedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
@@ -362,7 +362,7 @@ class EmbeddedShelf(StoreWriter):
             if self.store.change_no() != records:
                 return
             if not indexing.finish(records):
-                logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
+                logger.warning("the index of catalogue '%s' is built again: its process failed", self.folder.name)
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""

@@ -260,7 +260,7 @@ class Store(StoredVectors):
             return body
         if record_id not in self.damaged:
             self.damaged.add(record_id)
-            logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.spec.name)
+            logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.path.parent.name)
         return None
 
     def _is_same(self, put: Put, body: bytes | None, digest: bytes | None) -> bool:
