@@ -9,7 +9,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-LAYOUTS = {"records": 2, "accounts": 9}
+LAYOUTS = {"records": 2, "accounts": 10}
 """The numbers of the layouts that this version writes, in each catalogue and in the control database."""
 
 _PUBLIC = {

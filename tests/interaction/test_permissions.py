@@ -341,11 +341,21 @@ def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
 
 
 @pytest.mark.row("Z3")
-def test_a_token_confined_to_catalogues_sees_those_alone(
-    hosted: Any, connect: Any, network_way: str, whole: Any, reader: Principal, asker_of: Any, request_of: Any
+@pytest.mark.parametrize("confined_by", ["token", "list"])
+def test_a_caller_confined_to_catalogues_sees_those_alone(
+    hosted: Any,
+    connect: Any,
+    network_way: str,
+    whole: Any,
+    reader: Principal,
+    asker_of: Any,
+    request_of: Any,
+    confined_by: str,
 ) -> None:
-    user = hosted.accounts.user(Action.ACCESS_CATALOG, name="confined")
-    secret = hosted.accounts.token(user, catalogues=["judoka"])
+    user = hosted.accounts.user(Action.ACCESS_CATALOG, name=f"by-{confined_by}")
+    secret = hosted.accounts.token(user, catalogues=["judoka"] if confined_by == "token" else None)
+    if confined_by == "list":
+        hosted.accounts.control.accounts.set_catalogues(LOCAL_USER, user, frozenset({"judoka"}))
     app, gate = apart(whole.home, "judoka")
     with connect(network_way, hosted, secret) as asker:
         for operation, target, arguments in [

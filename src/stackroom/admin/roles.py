@@ -1,5 +1,6 @@
 """Roles: the operations on them, and the tools `users.query` and `users.mutate`, which choose among all of these."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated, Literal
@@ -8,6 +9,8 @@ from pydantic import Field, WithJsonSchema
 
 from stackroom.admin import users
 from stackroom.admin.users import (
+    ALL,
+    Catalogues,
     Permissions,
     RoleRow,
     UserChanged,
@@ -15,6 +18,7 @@ from stackroom.admin.users import (
     changed_text,
     declare_change,
     declare_query,
+    listed,
     users_text,
 )
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, MOST_A_MINUTE, Role
@@ -47,6 +51,9 @@ class CreateRole(NamedRole):
     quotas: CallsAMinute | None = Field(
         default=None, description="calls a minute; those left out, and {}, are as configured"
     )
+    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
+        default=None, description=f"the only catalogues that it shows; '{ALL}', the default: all"
+    )
 
 
 class UpdateRole(NamedRole):
@@ -58,6 +65,9 @@ class UpdateRole(NamedRole):
     quotas: CallsAMinute | None = Field(
         default=None, description="calls a minute; those left out stay, and {} is as configured"
     )
+    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
+        default=None, description=f"the only catalogues that it shows, or '{ALL}'"
+    )
 
 
 def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
@@ -68,14 +78,16 @@ def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
 
 def _create_role(call: OperationCall, params: CreateRole) -> UserChanged:
     quotas = _completed(params.quotas, call.control.usual_quotas)
-    role = call.control.accounts.create_role(call.principal, params.name, params.permissions, quotas)
+    only = None if params.catalogues is None else listed(call, params.catalogues)
+    role = call.control.accounts.create_role(call.principal, params.name, params.permissions, quotas, only)
     return _role_changed("create_role", role)
 
 
 def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
     permissions, quotas = params.permissions, params.quotas
-    if permissions is None and quotas is None:
-        raise InputError("nothing to change: 'update_role' needs 'permissions', 'quotas' or both")
+    if permissions is None and quotas is None and params.catalogues is None:
+        raise InputError("nothing to change: 'update_role' needs 'permissions', 'quotas' or 'catalogues'")
+    only = None if params.catalogues is None else listed(call, params.catalogues)
 
     def change(role: Role) -> Role:
         completed = _completed(quotas, role.quotas or call.control.usual_quotas)
@@ -83,6 +95,7 @@ def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
             role,
             actions=role.actions if permissions is None else frozenset(permissions),
             quotas=role.quotas if quotas is None else completed,
+            catalogues=role.catalogues if params.catalogues is None else only,
         )
 
     return _role_changed("update_role", call.control.accounts.change_role(call.principal, params.name, change))
@@ -107,6 +120,7 @@ def _role_row(role: Role) -> RoleRow:
         permissions=sorted(role.actions),
         quotas=None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost},
         builtin=role.name in BUILTIN_ROLES,
+        catalogues=None if role.catalogues is None else sorted(role.catalogues),
     )
 
 
@@ -176,6 +190,7 @@ class UsersMutateParams(GenericParams):
         "create",
         "delete",
         "set_role",
+        "set_catalogues",
         "grant",
         "revoke",
         "disable",
@@ -200,6 +215,9 @@ class UsersMutateParams(GenericParams):
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
     session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")
     revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
+    catalogues: list[str] | None = Field(
+        default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"
+    )
 
 
 QUERIES = OperationChoice(
@@ -216,6 +234,7 @@ CHANGES = OperationChoice(
         "create": users.CREATE_USER,
         "delete": users.DELETE_USER,
         "set_role": users.SET_ROLE,
+        "set_catalogues": users.SET_CATALOGUES,
         "grant": users.GRANT,
         "revoke": users.REVOKE,
         "disable": users.DISABLE,
@@ -229,11 +248,16 @@ CHANGES = OperationChoice(
 )
 
 
-def users_tools(control: Control) -> list[ToolSpec]:
-    """Declare `users.query` and `users.mutate`."""
+def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:
+    """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are served."""
 
     def call_of(principal: Principal) -> OperationCall:
-        return OperationCall(identity=identity_of(principal), opened_control=control)
+        sees = principal.visibility.sees_catalogue
+        return OperationCall(
+            identity=identity_of(principal),
+            opened_control=control,
+            catalogues=lambda: [name for name in catalogues() if sees(name)],
+        )
 
     return [
         ToolSpec(

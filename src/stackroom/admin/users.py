@@ -1,5 +1,6 @@
 """Users: the operations on accounts. `control.accounts` decides which actor may change which user."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema
@@ -20,6 +21,8 @@ UserName = Annotated[str, Field(max_length=256, description="the user's name")]
 Permission = Annotated[Action, WithJsonSchema({"type": "string", "enum": [*map(str, Action)]})]
 Permissions = Annotated[list[Action], WithJsonSchema({"type": "array", "items": {"enum": [*map(str, Action)]}})]
 Password = Annotated[str, SecretInput()]
+ALL = "all"
+Catalogues = SeveralOf[Annotated[str, Field(min_length=1, max_length=200)]]
 
 
 class UserRow(GenericResult):
@@ -37,6 +40,8 @@ class UserRow(GenericResult):
     created_at: str
     hidden_catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
     """The catalogues that they do not see; only for a user who is asked for by name."""
+    catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    """The only catalogues that they see, by a list of their own; null: no such list."""
 
 
 class RoleRow(GenericResult):
@@ -48,6 +53,8 @@ class RoleRow(GenericResult):
     """Calls a minute; null: as configured."""
     builtin: bool
     """Whether it comes with every server, and cannot be deleted."""
+    catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    """The only catalogues that it shows; null: no limit."""
 
 
 class UsersResult(PricedResult, GenericResult):
@@ -93,6 +100,15 @@ class CreateUser(NamedUser):
         default_factory=list, description="permissions besides those of the roles"
     )
     password: Password | None = Field(default=None, description="else one that works once is made")
+    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
+        default=None, description=f"the only catalogues that they see; '{ALL}', the default: all"
+    )
+
+
+class SetCatalogues(NamedUser):
+    """The only catalogues that a user sees."""
+
+    catalogues: Catalogues = Field(min_length=1, description=f"catalogues, or '{ALL}'")
 
 
 class ResetPassword(NamedUser):
@@ -145,10 +161,26 @@ def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
     accounts, actor = call.control.accounts, call.principal
     roles = USUAL_ROLES if params.role is None else named_roles(params.role)
     user = accounts.create_user(actor, params.name, password=params.password, roles=roles, grants=params.permissions)
+    if params.catalogues is not None:
+        user = accounts.set_catalogues(actor, user.name, listed(call, params.catalogues))
     if params.password is not None:
         return _changed("create", user)
     secret = accounts.reset_password(actor, user.name)
     return _changed("create", accounts.get_user(user.name), secret=secret)
+
+
+def listed(call: OperationCall, names: Sequence[str]) -> frozenset[str] | None:
+    """Return a list of catalogues that the caller sees; None for all, those that come later too."""
+    if list(names) == [ALL]:
+        return None
+    for name in names:
+        call.require_catalogue(name)
+    return frozenset(names)
+
+
+def _set_catalogues(call: OperationCall, params: SetCatalogues) -> UserChanged:
+    only = listed(call, params.catalogues)
+    return _changed("set_catalogues", call.control.accounts.set_catalogues(call.principal, params.name, only))
 
 
 def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
@@ -214,6 +246,7 @@ def _user_row(user: User) -> UserRow:
         has_password=user.has_password,
         has_one_time_password=user.has_one_time_password,
         created_at=user.created_at.isoformat(timespec="seconds"),
+        catalogues=None if user.catalogues is None else sorted(user.catalogues),
     )
 
 
@@ -231,6 +264,7 @@ def _user_line(user: UserRow) -> str:
         "permissions": user.permissions,
         "granted": user.granted,
         "hidden catalogues": user.hidden_catalogues,
+        "sees only": user.catalogues,
     }
     lists = [f"{name}: {', '.join(some)}" for name, some in values.items() if some]
     return f"{user.name}: {'; '.join([*(lists or ['no role']), *marks, f'created {user.created_at}'])}"
@@ -239,6 +273,7 @@ def _user_line(user: UserRow) -> str:
 def _role_line(role: RoleRow) -> str:
     calls = "" if role.quotas is None else ", ".join(f"{cost} {number}" for cost, number in role.quotas.items())
     parts = [", ".join(role.permissions) or "no permission", *([f"calls a minute: {calls}"] if calls else [])]
+    parts += [f"shows only: {', '.join(role.catalogues)}"] if role.catalogues is not None else []
     return f"{role.name}: {'; '.join([*parts, *(['builtin'] if role.builtin else [])])}"
 
 
@@ -308,7 +343,7 @@ GET_USER = declare_query(
     arguments=("name",),
     example="ada",
     table="users",
-    columns=(*COLUMNS, "hidden_catalogues", "created_at"),
+    columns=(*COLUMNS, "hidden_catalogues", "catalogues", "created_at"),
     is_single=True,
 )
 CREATE_USER = declare_change(
@@ -354,6 +389,17 @@ SET_ROLE = declare_change(
     command="user role",
     arguments=("name", "role"),
     example="ada user editor",
+)
+SET_CATALOGUES = declare_change(
+    "set_catalogues",
+    summary="Let NAME see each CATALOGUE, and nothing else that is there or comes later.",
+    params=SetCatalogues,
+    run=_set_catalogues,
+    rest="PUT /v1/users/{name}/catalogues",
+    command="user catalogues",
+    arguments=("name", "catalogues"),
+    example="ada films",
+    details='"all" takes the list away. What is restricted stays hidden all the same.',
 )
 GRANT = declare_change(
     "grant",
@@ -420,6 +466,7 @@ USER_OPERATIONS = (
     SET_PASSWORD,
     RESET_PASSWORD,
     SET_ROLE,
+    SET_CATALOGUES,
     GRANT,
     REVOKE,
     DISABLE,

@@ -72,7 +72,7 @@ class AdminServer:
         )
         self.tools = ServerTools(
             tools=[
-                *users_tools(control),
+                *users_tools(control, lambda: [catalogue.name for catalogue in app.list_served()]),
                 *catalogue_tools(
                     OperationCall(identity=identity_of(), opened_control=control, opened_library=app.library)
                 ),

@@ -161,12 +161,8 @@ def note_present_records(path: Path, store: Path) -> None:
     if not path.is_file() or not store.is_file():
         return
     try:
-        with closing(Ledger(path)), closing(apsw.Connection(str(path))) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            db.execute("ATTACH ? AS store", (str(store),))
-            db.execute(
-                "INSERT OR IGNORE INTO said SELECT source, origins.id, body FROM origins JOIN store.records USING (id)"
-            )
+        with closing(Ledger(path)) as ledger:
+            ledger.note_stored_records(store)
     except apsw.Error as error:
         raise StorageError(f"{path}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
 
@@ -279,6 +275,15 @@ class Ledger:
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Store the records that a source gives now, as its last ones."""
         _insert(self._db, "said", ((source, *given) for given in records.items()))
+
+    def note_stored_records(self, store: Path) -> None:
+        """Store the records in a file of records as the last ones of their sources, where none is known."""
+        self._db.execute("ATTACH ? AS store", (str(store),))
+        with _writing(self._db):
+            self._db.execute(
+                "INSERT OR IGNORE INTO said SELECT source, origins.id, body FROM origins JOIN store.records USING (id)"
+            )
+        self._db.execute("DETACH store")
 
     def rename_source(self, source: str, new: str) -> None:
         """Take everything that came from a source for what came from another, which takes its place."""

@@ -14,7 +14,7 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.zstd import zstd
 
 MEGABYTE = 1_000_000
-UNPACKED_MB = 1_000
+UNPACKED_MB = 200
 UNPACKED_TIMES = 200
 """A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
 LONGEST_LINE = 64 * MEGABYTE

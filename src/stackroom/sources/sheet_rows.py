@@ -26,8 +26,10 @@ SAMPLE_ROWS = 200
 """How many rows are looked at to find the layout."""
 LARGEST_WHOLE = 1e15
 """Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
-MOST_CELLS = 50_000_000
-"""The most cells of a sheet; memory is needed for all of them, empty or not."""
+MOST_CELLS = 25_000_000
+"""The most cells of a sheet; 50 bytes of memory are needed for each, empty or not."""
+EMPTY_TIMES, FEW_CELLS = 1_000, 1_000_000
+"""So many times as many cells as are filled may be empty in a sheet with more than a few."""
 BLOCK_BYTES = 1 << 20
 OVERLAP_BYTES = 64
 LETTERS = 26
@@ -187,17 +189,18 @@ def _require_moderate_zip(archive: zipfile.ZipFile, path: Path) -> None:
         member.file_size = 2 * most_unpacked(path)  # what is stated may be less than what it unpacks to
         is_sheet = member.filename.lower().startswith("xl/worksheets/") and member.filename.lower().endswith(".xml")
         rows = columns = 1
+        cells = 0
         tail = b""
         with archive.open(member) as content:
             while block := content.read(BLOCK_BYTES):
                 unpacked += len(block)
                 require_moderate(path, unpacked)
                 for letters, row in REFERENCE.findall(tail + block) if is_sheet else ():
-                    rows, columns = max(rows, int(row)), max(columns, _column(letters))
+                    rows, columns, cells = max(rows, int(row)), max(columns, _column(letters)), cells + 1
                 tail = block[-OVERLAP_BYTES:]
-        if rows * columns > MOST_CELLS:
+        if rows * columns > max(min(EMPTY_TIMES * cells, MOST_CELLS), FEW_CELLS):
             raise InputError(
-                f"{path}: a sheet reaches to row {rows:,} and column {columns:,}, more than {MOST_CELLS:,} cells; "
+                f"{path}: a sheet reaches to row {rows:,} and column {columns:,}, and has {cells:,} cells; "
                 "delete what is far outside the table, or save the table as CSV"
             )
 

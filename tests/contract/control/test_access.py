@@ -145,6 +145,8 @@ def test_a_renamed_catalogue_keeps_its_restriction_tokens_schedule_and_figures_o
     people.add("bob")
     people.access.restrict(LOCAL_USER, "letters", users=["ada"])
     people.credentials.issue_token(LOCAL_USER, "ada", name="phone", catalogues=["letters", "maps"])
+    people.accounts.set_catalogues(LOCAL_USER, "ada", frozenset({"letters"}))
+    people.accounts.create_role(LOCAL_USER, "readers", [], None, frozenset({"letters", "maps"}))
     execute("INSERT INTO job_settings (name, schedule) VALUES ('refresh:letters', '6h')")
     execute(
         "INSERT INTO events (at, kind, user_name, catalogue, tool, subject, seconds, bytes, duration_us)"
@@ -155,6 +157,8 @@ def test_a_renamed_catalogue_keeps_its_restriction_tokens_schedule_and_figures_o
     assert people.access.list_restrictions() == {"post": Restriction(users=frozenset({"ada"}), roles=frozenset())}
     (token,) = people.credentials.list_of("ada")
     assert token.catalogues == {"post", "maps"}
+    assert people.user("ada").catalogues == {"post"}
+    assert {role.name: role.catalogues for role in people.accounts.list_roles()}["readers"] == {"post", "maps"}
     assert [row.name for row in execute("SELECT name FROM job_settings")] == ["refresh:post"]
     assert [row.catalogue for row in execute("SELECT catalogue FROM events")] == ["post"]
 
@@ -170,3 +174,52 @@ def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_
         people.access.renaming("letters", "post"),
     ):
         pass
+
+
+def visibility_of(people: Any, name: str, **narrowed: Any) -> Visibility:
+    return people.new_identity_cache().identify(people.token(name, **narrowed)).principal.visibility
+
+
+def test_a_user_with_a_list_sees_those_catalogues_and_nothing_that_comes_later(people: Any) -> None:
+    people.add("anna")
+    people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers", "letters"}))
+    people.access.restrict(LOCAL_USER, "letters", users=[])
+    seen = visibility_of(people, "anna")
+    assert [name for name in ("papers", "letters", "later") if seen.sees_catalogue(name)] == ["papers"]
+    assert visibility_of(people, "anna", catalogues=["later", "papers"]).only == {"papers"}
+    people.accounts.set_catalogues(LOCAL_USER, "anna", None)
+    assert visibility_of(people, "anna").sees_catalogue("later")
+
+
+@pytest.mark.parametrize(
+    ("roles", "own", "only"),
+    [
+        (["readers"], None, {"papers", "maps"}),
+        (["readers", "clerks"], None, {"papers", "maps", "files"}),
+        (["readers", "user"], None, None),
+        (["readers", "clerks"], {"files", "later"}, {"files"}),
+        (["user"], {"later"}, {"later"}),
+        ([], None, None),
+    ],
+)
+def test_lists_of_roles_add_up_unless_one_of_them_has_none_and_an_own_list_narrows_them(
+    people: Any, roles: list[str], own: set[str] | None, only: set[str] | None
+) -> None:
+    people.accounts.create_role(LOCAL_USER, "readers", [Action.ACCESS_CATALOG], None, frozenset({"papers", "maps"}))
+    people.accounts.create_role(LOCAL_USER, "clerks", [Action.ACCESS_CATALOG], None, frozenset({"files"}))
+    people.add("anna", roles=roles)
+    people.accounts.set_catalogues(LOCAL_USER, "anna", None if own is None else frozenset(own))
+    assert visibility_of(people, "anna").only == only
+
+
+def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(people: Any) -> None:
+    people.add("anna", roles=["admin"])
+    people.add("root", roles=["admin"])
+    people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers"}))
+    anna = people.principal("anna")
+    made = people.credentials.issue_token(anna, "anna", name="tablet").credential
+    people.credentials.revoke(anna, made.id)
+    with pytest.raises(ForbiddenError, match="by a token or a list"):
+        people.credentials.issue_token(anna, "root", name="tablet")
+    with pytest.raises(ForbiddenError, match="by a token or a list"):
+        people.accounts.set_catalogues(anna, "anna", None)

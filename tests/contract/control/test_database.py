@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, text
 
 from stackroom.control.control import Control
 from stackroom.control.database import engine as database_module
-from stackroom.control.database.engine import FORMER_VERSION, SCHEMA_VERSION, ControlDatabase
+from stackroom.control.database.engine import FORMER_VERSIONS, SCHEMA_VERSION, ControlDatabase
 from stackroom.control.database.tables import METADATA
 from stackroom.errors import InputError, StorageError
 from stackroom.settings import Settings
@@ -109,26 +109,32 @@ def test_a_database_of_version_7_opens_with_everything_in_it(tmp_path: Path) -> 
         assert control.credentials.find(FORMER_TOKEN) is not None
         with control.database.read() as connection:
             assert {name: content_of(connection, name) for name in FORMER_ROWS} == FORMER_ROWS
-    with closing(sqlite3.connect(tmp_path / f"control.sqlite.layout-{FORMER_VERSION}")) as kept:
-        assert kept.execute("SELECT max(version) FROM schema_version").fetchall() == [(FORMER_VERSION,)]
+    with closing(sqlite3.connect(tmp_path / "control.sqlite.layout-7")) as kept:
+        assert kept.execute("SELECT max(version) FROM schema_version").fetchall() == [(7,)]
 
 
 def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in connection.execute(text(f"SELECT {query}"))]
 
 
-def test_a_database_of_a_former_version_loses_what_is_gone(
-    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
+@pytest.mark.parametrize("former", FORMER_VERSIONS)
+def test_a_database_of_a_former_version_loses_what_is_gone_and_gets_what_is_new(
+    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], former: int
 ) -> None:
-    execute("ALTER TABLE users ADD COLUMN external BOOLEAN NOT NULL DEFAULT FALSE")
+    for table in ("users", "roles"):
+        execute(f"ALTER TABLE {table} DROP COLUMN catalogues")
+    if former == min(FORMER_VERSIONS):
+        execute("ALTER TABLE users ADD COLUMN external BOOLEAN NOT NULL DEFAULT FALSE")
     execute("CREATE TABLE upgrades (name TEXT PRIMARY KEY)")
     execute("DROP TABLE audit_begun")
     execute("DROP INDEX audit_by_target")
-    execute("UPDATE schema_version SET version = :former", former=FORMER_VERSION)
+    execute("UPDATE schema_version SET version = :former", former=former)
     with place.open().read() as connection:
         seen = inspect(connection)
         assert set(seen.get_table_names()) == set(METADATA.tables)
-        assert "external" not in {column["name"] for column in seen.get_columns("users")}
+        columns = {table: {column["name"] for column in seen.get_columns(table)} for table in ("users", "roles")}
+        assert "external" not in columns["users"]
+        assert all("catalogues" in known for known in columns.values())
         assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
 
 

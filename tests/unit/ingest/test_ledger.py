@@ -8,7 +8,7 @@ import pytest
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import StorageError
-from stackroom.ingest.ledger import Ledger, Origin, find_places, find_written
+from stackroom.ingest.ledger import Ledger, Origin, check_ledger, find_places, find_written, note_present_records
 from stackroom.model.record import RecordId
 
 ONE, TWO = RecordId("one"), RecordId("two")
@@ -101,3 +101,15 @@ def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None
         ("a.csv", "line 9", "size", "no number"),
         ("b.csv", "line 2", "size", "no number"),
     ]
+
+
+def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written(tmp_path: Path) -> None:
+    path, store = tmp_path / "ledger.sqlite", tmp_path / "records.sqlite"
+    with closing(Ledger(path)) as ledger:
+        ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
+    with closing(apsw.Connection(str(store))) as db:
+        db.execute("CREATE TABLE records (id TEXT, body BLOB); INSERT INTO records VALUES ('one', x'7b7d')")
+    note_present_records(path, store)
+    assert check_ledger(path) == []
+    with closing(Ledger(path)) as ledger:
+        assert ledger.last_source_records("a.csv", [ONE]) == {ONE: b"{}"}

@@ -75,9 +75,9 @@ def require_quotas(quotas: Quotas | None) -> None:
 
 
 def _put_role(connection: Connection, role: Role) -> None:
-    """Replace the permissions and quotas of a role."""
+    """Replace the permissions, quotas and catalogues of a role."""
     quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
-    connection.execute(update(roles).where(roles.c.name == role.name).values(quotas))
+    connection.execute(update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas))
     connection.execute(role_actions.delete().where(role_actions.c.role == role.name))
     _insert(connection, role_actions, [{"role": role.name, "action": str(action)} for action in sorted(role.actions)])
 
@@ -159,6 +159,12 @@ class Accounts:
             connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
             if disabled:
                 end_sessions(connection, user.id, at=self._now())
+            return get_user(connection, user.name)
+
+    def set_catalogues(self, actor: Principal, name: str, catalogues: frozenset[str] | None) -> User:
+        """Confine a user to these catalogues, or to none by a list of their own."""
+        with self._changing(actor, name) as (connection, user):
+            connection.execute(update(users).where(users.c.id == user.id).values(catalogues=catalogues))
             return get_user(connection, user.name)
 
     def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
@@ -251,10 +257,17 @@ class Accounts:
         with self._database.read() as connection:
             return load_roles(connection)
 
-    def create_role(self, actor: Principal, name: str, actions: Iterable[Action], quotas: Quotas | None) -> Role:
+    def create_role(
+        self,
+        actor: Principal,
+        name: str,
+        actions: Iterable[Action],
+        quotas: Quotas | None,
+        catalogues: frozenset[str] | None = None,
+    ) -> Role:
         """Create a role."""
         require_manager(actor)
-        role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas)
+        role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas, catalogues=catalogues)
         _require_may_make(actor, role)
         with self._database.change() as connection:
             if role.name in {one.name for one in load_roles(connection)}:

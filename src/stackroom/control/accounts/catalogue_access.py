@@ -17,6 +17,8 @@ from stackroom.control.database.tables import (
     restriction_roles,
     restriction_users,
     restrictions,
+    roles,
+    users,
 )
 from stackroom.errors import ConflictError, NotFoundError
 from stackroom.library import require_name
@@ -101,12 +103,13 @@ def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
 
 
 def _move_names(connection: Connection, catalogue: str, new: str) -> None:
-    """Give tokens, schedules and figures of use the new name of a catalogue; the audit stays as it was written."""
-    confined = select(credentials.c.id, credentials.c.catalogues).where(credentials.c.catalogues.is_not(None))
-    for row in connection.execute(confined).all():
-        if catalogue in row.catalogues:
-            names = (row.catalogues - {catalogue}) | {new}
-            connection.execute(update(credentials).where(credentials.c.id == row.id).values(catalogues=names))
+    """Give tokens, lists, schedules and figures of use the new name of a catalogue; the audit stays as it was."""
+    for table, key in ((credentials, credentials.c.id), (users, users.c.id), (roles, roles.c.name)):
+        confined = select(key.label("key"), table.c.catalogues).where(table.c.catalogues.is_not(None))
+        for row in connection.execute(confined).all():
+            if catalogue in row.catalogues:
+                names = (row.catalogues - {catalogue}) | {new}
+                connection.execute(update(table).where(key == row.key).values(catalogues=names))
     job, new_job = f"{REFRESH_PREFIX}{catalogue}", f"{REFRESH_PREFIX}{new}"
     connection.execute(job_settings.delete().where(job_settings.c.name == new_job))
     connection.execute(update(job_settings).where(job_settings.c.name == job).values(name=new_job))

@@ -62,10 +62,11 @@ class Rights:
         actions = user.actions if scopes is None else user.actions & scopes
         audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
         hidden = hidden_among(self.restrictions, user, actions)
+        only = catalogues if user.only is None else user.only if catalogues is None else user.only & catalogues
         return Principal(
             name=user.name,
             actions=actions,
-            visibility=Visibility(audiences=audiences, only=catalogues, hidden=hidden),
+            visibility=Visibility(audiences=audiences, only=only, hidden=hidden),
             quotas=self._most_generous([self.quotas[role] for role in user.roles]),
         )
 

@@ -2,8 +2,8 @@
 
 One rule: nobody gives, takes over or opens what they do not have. What somebody has is their `Reach`: their
 permissions, and the restricted catalogues that they see. An actor changes only users, roles and restrictions within
-their own reach, and gives only what is within it, so that managing others does not lead to more rights. A token that is
-confined to catalogues cannot change accounts: a user it created could see the others.
+their own reach, and gives only what is within it, so that managing others does not lead to more rights. Who is confined
+to catalogues, by a token or a list, cannot change accounts: a user they created could see the others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -96,8 +96,8 @@ def require_may_restrict(actor: Principal, catalogue: str) -> None:
 
 def require_may_issue(actor: Principal, user: User, catalogues: frozenset[str] | None) -> None:
     """Refuse a token whose secret would show the actor catalogues that they do not see, now or later."""
-    allowed = actor.visibility.only
-    if allowed is not None and (catalogues is None or not catalogues <= allowed):
+    allowed, given = actor.visibility.only, user.only if catalogues is None else catalogues
+    if allowed is not None and (given is None or not given <= allowed):
         raise ForbiddenError(f"you have these catalogues to give: {', '.join(sorted(allowed)) or 'none'}")
     if actor.name == user.name or Action.SERVER_ADMIN in actor.actions:
         return
@@ -112,8 +112,8 @@ def require_may_end(
     lacking = _named((user.actions if scopes is None else user.actions & scopes) - actor.actions)
     if lacking:
         raise ForbiddenError(f"it has permissions that your token does not have ({lacking}): log in to revoke it")
-    only = actor.visibility.only
-    if only is not None and (catalogues is None or not catalogues <= only):
+    only, theirs = actor.visibility.only, user.only if catalogues is None else catalogues
+    if only is not None and (theirs is None or not theirs <= only):
         named = ", ".join(sorted(only))
         raise ForbiddenError(f"it is for more catalogues than your token ({named}): log in to revoke it")
 
@@ -121,7 +121,7 @@ def require_may_end(
 def _require_unconfined(actor: Principal) -> None:
     if actor.visibility.only is not None:
         raise ForbiddenError(
-            "a token that is confined to catalogues cannot change accounts: use one for all catalogues"
+            "who is confined to catalogues, by a token or a list, cannot change accounts: ask a user who sees all"
         )
 
 

@@ -97,6 +97,10 @@ class User:
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
     created_at: datetime
+    catalogues: frozenset[str] | None = None
+    """The only catalogues that they may see, by a list of their own; None: no such list."""
+    only: frozenset[str] | None = None
+    """The only catalogues that they may see, by their own list and by those of their roles; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ class Role:
     actions: frozenset[Action]
     quotas: Quotas | None
     """None: those of the settings."""
+    catalogues: frozenset[str] | None = None
+    """The only catalogues that it shows; None: no limit."""
 
 
 def find_user(connection: Connection, name: str) -> User | None:
@@ -132,7 +138,7 @@ def get_user(connection: Connection, name: str) -> User:
 def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     """Return the users of these rows, in the same order, with their permissions."""
     ids = [row.id for row in rows]
-    of_roles = {role.name: role.actions for role in load_roles(connection)}
+    of_roles = {role.name: role for role in load_roles(connection)}
     has = user_roles.c
     having = select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
     role_names = _grouped(connection.execute(having).all())
@@ -144,17 +150,26 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     ]
 
 
-def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_roles: Any) -> User:
+def only_of(own: frozenset[str] | None, roles: Sequence[Role]) -> frozenset[str] | None:
+    """Return the only catalogues that a user sees: of their own list, and of their roles if each has one."""
+    lists = [role.catalogues for role in roles]
+    shown = frozenset[str]().union(*(one or () for one in lists)) if lists and None not in lists else None
+    return own if shown is None else shown if own is None else shown & own
+
+
+def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_roles: Mapping[str, Role]) -> User:
     return User(
         id=row.id,
         name=row.name,
         roles=names,
         granted=granted,
-        actions=granted.union(*(of_roles[name] for name in names)),
+        actions=granted.union(*(of_roles[name].actions for name in names)),
         disabled=row.disabled,
         has_password=row.password_hash is not None,
         has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
         created_at=row.created_at,
+        catalogues=row.catalogues,
+        only=only_of(row.catalogues, [of_roles[name] for name in names]),
     )
 
 
@@ -162,7 +177,12 @@ def load_roles(connection: Connection) -> list[Role]:
     """Return every role, ordered by name."""
     actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
     return [
-        Role(name=row.name, actions=frozenset(Action(action) for action in actions[row.name]), quotas=_quotas(row))
+        Role(
+            name=row.name,
+            actions=frozenset(Action(action) for action in actions[row.name]),
+            quotas=_quotas(row),
+            catalogues=row.catalogues,
+        )
         for row in connection.execute(select(roles).order_by(roles.c.name))
     ]
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    inspect,
     text,
 )
 from sqlalchemy.types import TypeDecorator
@@ -120,6 +121,7 @@ users = Table(
     Column("one_time_hash", Text),
     Column("disabled", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
+    Column("catalogues", Words),
     sqlite_autoincrement=True,
 )
 
@@ -130,6 +132,7 @@ roles = Table(
     Column("read_quota", Integer),
     Column("write_quota", Integer),
     Column("sql_quota", Integer),
+    Column("catalogues", Words),
 )
 
 role_actions = Table(
@@ -311,10 +314,18 @@ def upgrade_tables(connection: Connection) -> None:
     """Bring the tables of a former version to this one: what is gone is dropped, what is missing is created."""
     for name in ("upgrades", "audit_compared"):
         connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
-    connection.execute(text("ALTER TABLE users DROP COLUMN external"))
+    if "external" in _columns(connection, users):
+        connection.execute(text("ALTER TABLE users DROP COLUMN external"))
+    for table in (users, roles):
+        if "catalogues" not in _columns(connection, table):
+            connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN catalogues TEXT"))
     METADATA.create_all(connection)
     for index in audit.indexes:
         index.create(connection, checkfirst=True)
+
+
+def _columns(connection: Connection, table: Table) -> set[str]:
+    return {column["name"] for column in inspect(connection).get_columns(table.name)}
 
 
 def create_tables(connection: Connection) -> None:

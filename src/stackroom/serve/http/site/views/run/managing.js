@@ -16,6 +16,9 @@ const mutate = (args) => callTool("users.mutate", args);
 const useRoles = () => useTool("users.query", {query_type: "roles", limit: 200});
 const schemaOf = (session, name) => findTool(session, name).inputSchema;
 const rolesOf = (values) => ({title: t`Roles`, values, optional: true});
+const onlyOf = (values) => ({title: t`Sees only`, description: t`Choose none for all catalogues, also those that come later`, values, optional: true});
+const listed = (catalogues) => (catalogues.length ? catalogues : ["all"]);
+const useCatalogues = () => (useLoad((signal) => ask("GET", "/v1/access", undefined, {signal})).value?.catalogues ?? []).map((one) => one.catalogue);
 const CALLS = {title: t`Requests per minute`, description: t`Leave empty for the server’s own limits`, optional: true};
 const namesOf = (state, list) => (state.value?.[list] ?? []).map((one) => one.name);
 
@@ -65,8 +68,10 @@ function EditUser({schema, user, roles, onDone, onClose}) {
     if (changed) onDone(changed);
     return changed;
   };
-  const save = async ({role = [], permissions = []}) => {
+  const catalogues = useCatalogues(), own = user.catalogues ?? [];
+  const save = async ({role = [], permissions = [], catalogues = []}) => {
     const changes = [];
+    if (String(catalogues) !== String(own)) changes.push({action: "set_catalogues", catalogues: listed(catalogues)});
     if (String(role) !== String(user.roles)) changes.push({action: "set_role", role: role.length ? role : "none"});
     for (const permission of permissions) if (!user.granted.includes(permission)) changes.push({action: "grant", permission});
     for (const permission of user.granted) if (!permissions.includes(permission)) changes.push({action: "revoke", permission});
@@ -79,8 +84,8 @@ function EditUser({schema, user, roles, onDone, onClose}) {
   }}>${children}<//>`;
   return html`<${Dialog} title=${user.name} onClose=${onClose}>
     <p class="quiet">Permissions: ${inPermissions(user.permissions) || t`none`}</p>
-    <${SchemaForm} schema=${partOf(schema, {role: rolesOf(roles), permissions: {title: t`Extra permissions`, labels: PERMISSIONS, optional: true}})}
-      initial=${{role: user.roles, permissions: user.granted}} submit="Save" onSubmit=${save} /><hr />
+    <${SchemaForm} schema=${partOf(schema, {role: rolesOf(roles), permissions: {title: t`Extra permissions`, labels: PERMISSIONS, optional: true}, catalogues: onlyOf([...new Set([...own, ...catalogues])])})}
+      initial=${{role: user.roles, permissions: user.granted, catalogues: own}} submit="Save" onSubmit=${save} /><hr />
     <div class="row"><${Act} action="reset_password">New one-time password<//><${Act} action="end_sessions" done=${t`Logged out everywhere`}>Log out everywhere<//>
       <${Act} action=${user.disabled ? "enable" : "disable"}>${user.disabled ? t`Enable` : t`Disable`}<//><${Act} action="delete" danger>Delete<//></div><//>`;
 }
@@ -97,15 +102,16 @@ export function Roles({session}) {
 }
 
 function EditRole({schema, role, onClose}) {
-  const save = async ({permissions = [], quotas = {}, ...args}) => {
-    await mutate({action: role.name ? "update_role" : "create_role", ...role.name && {name: role.name}, permissions, quotas, ...args});
+  const catalogues = useCatalogues();
+  const save = async ({permissions = [], quotas = {}, catalogues = [], ...args}) => {
+    await mutate({action: role.name ? "update_role" : "create_role", ...role.name && {name: role.name}, permissions, quotas, catalogues: listed(catalogues), ...args});
     onClose();
   };
   const remove = async () => {
     if (await sure(t`Users lose the permissions that this role gave them.`, t`Delete the role ${role.name}?`, t`Delete`) && await attempt(() => mutate({action: "delete_role", name: role.name}))) onClose();
   };
   return html`<${Dialog} title=${role.name ?? t`New role`} onClose=${onClose}>
-    <${SchemaForm} schema=${partOf(schema, {...!role.name && {name: {}}, permissions: {title: t`Permissions`, labels: PERMISSIONS, optional: true}, quotas: CALLS})} initial=${role} submit="Save" onSubmit=${save}>
+    <${SchemaForm} schema=${partOf(schema, {...!role.name && {name: {}}, permissions: {title: t`Permissions`, labels: PERMISSIONS, optional: true}, quotas: CALLS, catalogues: onlyOf([...new Set([...role.catalogues ?? [], ...catalogues])])})} initial=${role} submit="Save" onSubmit=${save}>
       ${role.name && !role.builtin && html`<${Small} danger onClick=${remove}>Delete<//>`}<//><//>`;
 }
 

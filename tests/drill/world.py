@@ -1,0 +1,184 @@
+"""The world of a drill: a library on a small disk, a server with accounts, and the four places that tell how it is."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from support.processes import STACKROOM, ServerProcess, wait_until
+
+TABLE = "wines"
+ROWS = 400
+DISK_MB = 400
+COUNTRIES = ("France", "Italy", "Spain", "Georgia", "Chile")
+WORDS = ("oak", "lamp", "cherry", "smoke", "honey", "slate", "pepper")
+SAMPLE = re.compile(r"stackroom_(\w+)(?:\{(.*)\})? (\S+)")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass
+class World:
+    """A library, its server, and the accounts of those who use it."""
+
+    folder: Path
+    home: Path
+    disk: Path | None
+    """The mount point of the small disk that the library is on; None where none could be mounted."""
+    options: argparse.Namespace
+    server: ServerProcess | None = None
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command on the library."""
+        environment = {**os.environ, "STACKROOM_HOME": str(home or self.home), "STACKROOM_OFFLINE": "1"}
+        command = [*STACKROOM, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+
+    def must_run(self, *arguments: str, home: Path | None = None) -> str:
+        """Run a command that must succeed, and return what it wrote."""
+        done = self.run(*arguments, home=home)
+        assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr[-500:]}"
+        return done.stdout
+
+    def add_user(self, name: str, role: str) -> None:
+        """Add a user with a token."""
+        self.must_run("user", "add", name, "--role", role)
+        self.tokens[name] = self.must_run("token", "add", "drill", "--user", name).strip()
+
+    def send(self, method: str, path: str, *, user: str = "root", **options: Any) -> httpx.Response:
+        """Send a request in the name of a user."""
+        assert self.server is not None
+        headers = {"Authorization": f"Bearer {self.tokens[user]}"}
+        return httpx.request(method, f"{self.server.url}{path}", headers=headers, timeout=120, **options)
+
+    def call(self, tool: str, *, user: str = "root", **arguments: Any) -> httpx.Response:
+        """Call a tool."""
+        return self.send("POST", f"/v1/tools/{tool}", user=user, json=arguments)
+
+    # The four places
+
+    def health(self) -> dict[str, str]:
+        """Return the parts that `/health` calls degraded, with the reasons."""
+        return {one["part"]: one["reason"] for one in self.send("GET", "/health").json()["degraded"]}
+
+    def doctor(self, home: Path | None = None) -> list[str]:
+        """Return what `stackroom doctor` calls bad."""
+        return [line for line in self.run("doctor", home=home).stdout.splitlines() if line.startswith("BAD")]
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """Return a metric; None where it is not told."""
+        for line in self.send("GET", "/metrics").text.splitlines():
+            found = SAMPLE.fullmatch(line)
+            if found and found[1] == name and labels.items() <= dict(LABEL.findall(found[2] or "")).items():
+                return float(found[3])
+        return None
+
+    def total(self, name: str, **labels: str) -> float:
+        """Return the sum of a metric over its other labels."""
+        found = (SAMPLE.fullmatch(line) for line in self.send("GET", "/metrics").text.splitlines())
+        told = [(dict(LABEL.findall(one[2] or "")), float(one[3])) for one in found if one and one[1] == name]
+        return sum(value for known, value in told if labels.items() <= known.items())
+
+    def audit(self, *filters: str) -> list[Mapping[str, Any]]:
+        """Return rows of the audit log, the newest first."""
+        return list(json.loads(self.must_run("audit", "tail", "--json", *filters))["rows"])
+
+    # The server
+
+    def start(self) -> None:
+        """Start the server."""
+        self.server = ServerProcess(self.home, environment={"STACKROOM_OFFLINE": "1"})
+
+    def stop(self) -> None:
+        """Stop the server."""
+        server, self.server = self.server, None
+        if server is not None:
+            server.stop()
+
+    def run_job(self, name: str) -> str:
+        """Let the server run a job, and return the state that it ended in."""
+        before = self._last_run(name).get("run_id")
+        self.send("POST", f"/v1/jobs/{name}/trigger", json={}).raise_for_status()
+
+        def is_over() -> bool:
+            last = self._last_run(name)
+            return last.get("run_id") != before and last["state"] not in ("queued", "running")
+
+        wait_until(is_over, timeout_s=300, every_s=0.5)
+        last = self._last_run(name)
+        return f"{last['state']}{': ' if last['error'] else ''}{last['error'] or ''}"
+
+    def _last_run(self, name: str) -> Mapping[str, Any]:
+        runs = self.send("GET", f"/v1/jobs/{name}/runs").json().get("runs") or [{}]
+        return dict(runs[0])
+
+
+@contextmanager
+def made_world(folder: Path, options: argparse.Namespace) -> Iterator[World]:
+    """Make a library with a table in an empty folder, serve it, and take everything down again."""
+    with ExitStack() as stack:
+        disk = folder / "disk"
+        disk.mkdir(parents=True)
+        is_mounted = _mount(disk)
+        if is_mounted:
+            stack.callback(_unmount, disk)
+        world = World(folder, disk / "library", disk if is_mounted else None, options)
+        world.must_run("add", str(write_table(folder / f"{TABLE}.csv")), "--yes", "--no-embed")
+        world.must_run("describe", TABLE, "--editable")
+        world.add_user("root", "admin")
+        stack.callback(world.stop)
+        world.start()
+        yield world
+
+
+def write_table(path: Path, rows: int = ROWS) -> Path:
+    """Write a table of wines."""
+    lines = [
+        f"Wine {number},{COUNTRIES[number % 5]},{5 + number % 40},{WORDS[number % 7]} and {WORDS[number % 3]}"
+        for number in range(rows)
+    ]
+    path.write_text("\n".join(["name,country,price,notes", *lines]) + "\n")
+    return path
+
+
+@contextmanager
+def filled(disk: Path) -> Iterator[None]:
+    """Fill a disk to the last block, and free it again."""
+    filler = disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 16))
+    with suppress(OSError), filler.open("ab", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def wait_for(is_so: Callable[[], object], timeout_s: float) -> bool:
+    """Wait until something is so; return whether it became so in time."""
+    with suppress(AssertionError):
+        wait_until(is_so, timeout_s=timeout_s, every_s=0.2)
+        return True
+    return False
+
+
+def _mount(disk: Path) -> bool:
+    if os.geteuid() != 0:
+        return False
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "stackroom-drill", str(disk)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _unmount(disk: Path) -> None:
+    subprocess.run(["umount", "-l", str(disk)], capture_output=True, check=False)
