@@ -90,7 +90,7 @@ def _xlsx(sheet: str, strings: str = "<sst/>") -> dict[str, str]:
 def _write_parts(path: Path, parts: dict[str, str]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
-            archive.writestr(name, text)
+            archive.writestr(name, text, zipfile.ZIP_STORED if name == "mimetype" else None)
 
 
 def sheet_bomb(path: Path) -> None:
@@ -125,7 +125,9 @@ def laughing_sheet(path: Path) -> None:
 
 def repeated_cells(path: Path) -> None:
     """A spreadsheet of one cell, that is repeated in every row and column."""
-    _write_parts(path, {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": ODS})
+    manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    _write_parts(path, {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": ODS})
 
 
 def gzip_bomb(path: Path) -> None:
@@ -135,8 +137,8 @@ def gzip_bomb(path: Path) -> None:
 
 
 def zstd_bomb(path: Path) -> None:
-    """Four gigabytes of short JSON lines."""
-    frame = zstd.compress(b'{"a":1}\n' * (8 * MEGABYTE))
+    """Four gigabytes of JSON lines."""
+    frame = zstd.compress((b'{"a":"' + b"x" * 65_000 + b'"}\n') * 1_000)
     path.write_bytes(frame * 64)
 
 

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from stackroom.errors import InputError
 from stackroom.sources.text_lines import decode
 
-MOST_UNPACKED_BYTES = 200_000_000
+MOST_UNPACKED_BYTES = 50_000_000
 """The largest decompressed size of a part; larger ones are refused as decompression bombs."""
 
 

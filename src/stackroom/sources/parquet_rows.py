@@ -10,11 +10,12 @@ from arro3.io import read_parquet
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import plain_value, unique_names
-from stackroom.sources.compressed import is_compressed, open_decompressed
+from stackroom.sources.compressed import is_compressed, open_decompressed, require_moderate
 from stackroom.sources.file_rows import FileRows, refusing
 from stackroom.sources.port import SourceRow
 
-BATCH_ROWS = 1024
+BATCH_ROWS = 128
+"""Few, since a text of a megabyte that is stored once may be in each."""
 MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 LENGTH_BYTES = 4
@@ -43,9 +44,12 @@ class ParquetRows(FileRows):
 
     def iter_batches(self) -> Iterator[RecordBatch]:
         """Yield the columns in parts; a file that cannot be read is an `InputError`."""
-        content = self._content()
+        content, unpacked = self._content(), 0
         with refusing(self._path, "Parquet", advice="write it again"):
-            yield from read_parquet(content, batch_size=BATCH_ROWS)
+            for batch in read_parquet(content, batch_size=BATCH_ROWS):
+                unpacked += batch.nbytes
+                require_moderate(self._path, unpacked)
+                yield batch
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""

@@ -20,7 +20,7 @@ import apsw.ext
 from stackroom.errors import InputError
 from stackroom.model.vectors import ModelId
 from stackroom.sources.columns import VECTOR_COLUMN, find_vector_model, require_name, unique_names, with_vector
-from stackroom.sources.compressed import is_compressed, open_decompressed
+from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
 from stackroom.sources.port import SourceRow
@@ -41,6 +41,10 @@ SAMPLE_ROWS = 1000
 SAMPLE_VALUES = 100_000
 """How many values of a column are looked up among the keys of another table."""
 BUSY_MS = 5_000
+STEPS, STEPS_A_BYTE, STEPS_BETWEEN = 1_000_000_000, 2_000, 1_000_000
+"""The most steps of SQLite for one reading, or so many for each byte of the file; and how often they are counted."""
+MOST_VIEWED = 1_000_000
+"""The most rows of a view, or as many as its file has bytes."""
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
 OTHER_KINDS = ("table", "view")
@@ -113,6 +117,11 @@ class SqliteRows(FileRows):
             table = next(one for one in tables if one.name == name)
         if table is None:
             raise InputError(f"{self._path}: no table in it; add a database that has one")
+        most = max(MOST_VIEWED, self._plain.stat().st_size)
+        if table.kind == "view" and _count(db, table) > most:
+            raise InputError(
+                f"{self._path}: the view '{table.name}' has more than {most:,} rows; name a table: --table"
+            )
         self._table = table
         self.id_column = table.key
         self.other_tables = tuple(
@@ -142,7 +151,14 @@ class SqliteRows(FileRows):
                 db.set_busy_timeout(BUSY_MS)
                 db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
                 db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                db.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_LINE)
+                left = iter(range(max(STEPS, STEPS_A_BYTE * self._plain.stat().st_size) // STEPS_BETWEEN))
+                db.set_progress_handler(lambda: next(left, None) is None, STEPS_BETWEEN)
                 yield db
+        except apsw.InterruptError as error:
+            raise InputError(
+                f"{self._path}: a view in it has rows without end; delete it, or export a table"
+            ) from error
         except (apsw.Error, UnicodeDecodeError) as error:
             raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}; copy it again") from error
 
