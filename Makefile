@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
+.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -49,6 +49,9 @@ conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspect
 
 chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases and flipped bits for half an hour, and judge them
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
+
+drill: $(STAMP)  ## rehearse a year of running a server: backups, failures, restored accounts, a full disk, an upgrade, 200 clients
+	PYTHONPATH=tests $(BIN)/python -m drill $(DRILL)
 
 damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, and see that no answer is silently wrong
 	PYTHONPATH=tests $(BIN)/python -m support.damaging 1000
