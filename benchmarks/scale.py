@@ -390,7 +390,11 @@ def draw(figures: Sequence[Figures], folder: Path) -> None:
         return [one["scopes"][scope]["arms"]["hybrid"][key] for one in figures]
 
     folder.mkdir(parents=True, exist_ok=True)
-    searches = {f"{scope}, {key.removesuffix('_ms')}": arm(scope, key) for scope in SCOPES for key in CPU_TIMES}
+    searches = {
+        f"{scope}, {key.removeprefix('cpu_').removesuffix('_ms')}": arm(scope, key)
+        for scope in SCOPES
+        for key in CPU_TIMES
+    }
     (folder / "scale-search.svg").write_text(line_chart("hybrid search, ms of CPU", records, searches))
     builds = {
         "build, CPU seconds": [one["cpu_s"] for one in figures],

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 360
-LEFT, RIGHT, TOP, BOTTOM = 60, 620, 40, 320
+LEFT, RIGHT, TOP, BOTTOM = 60, 595, 40, 320
 COLOURS = ("#1b6ca8", "#7fb3d5", "#b03a2e", "#e59866", "#1e8449", "#7dcea0")
 TEXT = "font-family='sans-serif' font-size='12' fill='#555'"
 
