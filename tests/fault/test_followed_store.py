@@ -1,6 +1,7 @@
 """Several servers over one store in PostgreSQL, each with a folder of its own; the database is killed and replaced."""
 
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,11 +20,13 @@ from stackroom.shelf.embedded.store_check import check_store
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import store_database
-from stackroom.shelf.postgres.store_database import DatabaseLostError
+from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
 from support.postgres import DEBIAN, PostgresServer, open_server
 from support.processes import wait_until
 from support.stock import MODEL, Stock
+
+pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
 OpenServer = Callable[[str], Stock]
@@ -164,6 +167,26 @@ def test_while_the_database_is_away_reads_go_on_and_say_so_and_writes_are_refuse
     wait_until(lambda: second.shelf.reader().stale is None, timeout_s=30)
     first.put(first.record("ronin", body="a briefcase"))
     assert second.lexical("briefcase") == ["ronin"]
+
+
+def test_a_copy_that_could_not_get_the_rows_says_its_own_age(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    second.shelf.reader()
+    first.put(first.record("heat", body="a chase"))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 1000)
+
+    def lose(_database: StoreDatabase) -> Any:
+        _database.is_lost = True
+        raise DatabaseLostError("lost between the look-up and the rows")
+
+    monkeypatch.setattr(StoreDatabase, "reading", lose)
+    view = second.shelf.reader()
+    assert view.change_no == 1
+    assert int(str(view.stale).split()[-3]) >= 1000
 
 
 def test_a_database_that_hangs_keeps_no_reader_waiting(

@@ -30,6 +30,8 @@ from stackroom.sources.json_rows import JsonRows
 from support.libraries import add_rows
 from support.postgres import PostgresServer
 
+pytestmark = pytest.mark.row("N16")
+
 SPEC = """
 name = "films"
 title = "Films"

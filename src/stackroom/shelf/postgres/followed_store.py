@@ -106,8 +106,10 @@ class FollowedStore(Store):
         is_behind = seen.token != self.find_mark(TOKEN)
         self._behind = "another server is writing" if is_behind and self._is_withheld(seen) else ""
         if is_behind and not self._behind:
-            with suppress(DatabaseLostError):
+            try:
                 self._pull()
+            except DatabaseLostError:
+                return  # the copy stays as old as it says
         self._seen, self._seen_at = seen, time.time()
 
     def require_current(self) -> None:
