@@ -169,6 +169,7 @@ def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: 
         before = shelf.history().list_changes(limit=99)
     assert run_killed(home, place.url, place.schema, at_first=4) == 6
     assert find_place(folder) == place
+    assert [path.name for path in folder.parent.iterdir()] == ["films"], "nothing is left behind"
     assert run_killed(home, "here", "", at_first=0) == 1
     assert find_place(folder) is None
     with closing(App(Settings(home=home))) as app:

@@ -5,12 +5,11 @@ goes from it; the lock of the folder is held. Servers that run follow it. Going 
 the copy that follows the database. Going back, it is what is left, and the database keeps its tables for a day.
 """
 
+import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
@@ -140,12 +139,15 @@ def _compare_with_copy(
 ) -> tuple[int, int]:
     """Open the catalogue from the database as a new server does, and compare its answers with those here."""
     advance("building an index from the database", 0)
-    with tempfile.TemporaryDirectory(prefix=".move-", dir=shelf.folder.parent) as scratch:
-        folder = Path(scratch) / "catalogue"
-        folder.mkdir()
+    folder = shelf.folder.parent / f".{shelf.folder.name}.move"  # of one name: a move that was killed leaves it behind
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
         save_place(folder, place)
         with closing(EmbeddedShelf.open(folder, spec)) as other:
             answers = list(_compare(shelf.reader(), other.reader()))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     equal = sum(answers)
     if equal * 100 < LEAST_EQUAL * len(answers):
         raise StorageError(
