@@ -6,7 +6,7 @@ from stackroom.control.accounts.accounts import Accounts
 from stackroom.control.accounts.catalogue_access import CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
-from stackroom.control.accounts.limits import LoginLimiter, RateLimiter
+from stackroom.control.accounts.limits import LoginLimiter, RateLimiter, open_window
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.opening import database_url
@@ -42,14 +42,15 @@ class Control:
     @classmethod
     def over(cls, database: ControlDatabase, *, quotas: Quotas) -> "Control":
         """Return everything that reads and changes an open control database."""
+        window = open_window(database)
         return cls(
             database=database,
             accounts=Accounts(database),
             credentials=Credentials(database),
             access=CatalogueAccess(database),
             identities=IdentityCache(database, default_quotas=quotas),
-            limiter=RateLimiter(),
-            login_limiter=LoginLimiter(),
+            limiter=RateLimiter(window),
+            login_limiter=LoginLimiter(window),
             audit=AuditLog(database),
             usual_quotas=quotas,
         )

@@ -158,6 +158,9 @@ logger = logging.getLogger(__name__)
 class Limiter(Protocol):
     """Refuses calls beyond a caller's rate limit."""
 
+    waits: bool
+    """Whether `require` may wait for another process."""
+
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError where it exceeds the quota."""
 
@@ -210,6 +213,8 @@ class Gate:
         self._failures = failures
         self._damage = DamageCheck()
         self.cache = cache
+        self.limit_waits = limiter is not None and limiter.waits
+        """Whether to begin a call may wait for another process, and so is not for the event loop."""
 
     def refresh(self) -> bool:
         """Follow catalogues that were added, replaced or removed; tell whether callers have other lists now."""
@@ -239,7 +244,7 @@ class Gate:
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
     ) -> PendingCall[Answer]:
-        """Begin a call: permission, rate limit, validation and cache look-up, none of which blocks.
+        """Begin a call: permission, rate limit, validation and cache look-up; only the limit may wait (`limit_waits`).
 
         A refused call, or one with a cached answer, is finished already.
         """

@@ -343,13 +343,13 @@ class AsyncGate:
         """Call a tool; refused and cached calls are answered without a thread."""
         try:
             gate = await self._load()
-            return await self._finish(gate, caller.begun or self.begin(gate, caller, name, arguments))
+            return await self._finish(gate, caller.begun or await self.begin(gate, caller, name, arguments))
         except OverloadedError as error:
             return Answer.of_error(error)
 
-    def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
+    async def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
         """Begin a call; refused and cached ones have their answer."""
-        pending = gate.begin_call(caller.principal, name, arguments, via=caller.via)
+        pending = await self._begin(gate, partial(gate.begin_call, caller.principal, name, arguments, via=caller.via))
         self._throttle.note(caller.principal.name, is_refused=_is_refusal(pending.answer))
         return pending
 
@@ -357,12 +357,15 @@ class AsyncGate:
         """Read a resource."""
         gate, name = await self._load(), caller.principal.name
         try:
-            pending = gate.begin_read(caller.principal, uri, via=caller.via)
+            pending = await self._begin(gate, partial(gate.begin_read, caller.principal, uri, via=caller.via))
         except RateLimitedError:
             self._throttle.note(name, is_refused=True)
             raise
         self._throttle.note(name, is_refused=False)
         return await self._finish(gate, pending)
+
+    async def _begin(self, gate: Gate, begin: Callable[[], PendingCall[ResultT]]) -> PendingCall[ResultT]:
+        return await self._workers.run_aside(begin) if gate.limit_waits else begin()
 
     async def _finish(self, gate: Gate, pending: PendingCall[ResultT]) -> ResultT:
         """Finish a call: at once, or in a thread."""

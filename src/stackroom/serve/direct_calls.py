@@ -59,14 +59,14 @@ class DirectCalls:
         self._gate = gate
         self._server_info = server_info
 
-    def answer(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
+    async def answer(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
         """Return the answer to a message as JSON; or its caller with the call that was begun, for the SDK."""
         if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
             return caller
         gate, params = self._gate.find_loaded(), message.params or {}
         if gate is None or not _is_valid(params, revision):
             return caller
-        begun = self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
+        begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
         if begun.answer is not None and DRAWN not in begun.answer.encodings:
             with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
                 result = self._encoded(begun.answer, revision)

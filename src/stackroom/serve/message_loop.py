@@ -112,7 +112,7 @@ class _Connection:
         revision = self._find_revision(message) if isinstance(message, types.JSONRPCRequest) else None
         if revision is None or self._direct is None:
             return caller
-        found = self._direct.answer(caller, message, revision)
+        found = await self._direct.answer(caller, message, revision)
         if isinstance(found, Caller):
             return found
         await self._send_text(found.decode())

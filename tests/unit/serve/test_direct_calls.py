@@ -56,6 +56,14 @@ def direct_over(gate: Gate) -> DirectCalls:
     return DirectCalls(AsyncGate(lambda: gate, Workers(), is_loaded=lambda: True), {"name": "stackroom"})
 
 
+def answer(direct: DirectCalls, caller: Caller, message: Any, revision: str) -> bytes | Caller:
+    """Return the answer to a message, for which nothing may be waited for."""
+    with pytest.raises(StopIteration) as ended:
+        direct.answer(caller, message, revision).send(None)
+    found: bytes | Caller = ended.value.value
+    return found
+
+
 @pytest.fixture
 def notes() -> Notes:
     return Notes()
@@ -126,7 +134,7 @@ def test_only_revisions_that_know_the_type_of_a_result_say_it(revision: str) -> 
     direct = direct_over(gate)
     gate.call(LOCAL_USER, "works", {})
     meta = {"_meta": META} if revision in MODERN_PROTOCOL_VERSIONS else {}
-    found = direct.answer(LOCAL, request(**meta), revision)
+    found = answer(direct, LOCAL, request(**meta), revision)
     assert isinstance(found, bytes)
     result = orjson.loads(found)["result"]
     assert result["structuredContent"] == {"done": True}
@@ -135,7 +143,7 @@ def test_only_revisions_that_know_the_type_of_a_result_say_it(revision: str) -> 
 
 def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(notes: Notes) -> None:
     gate = make_gate(notes)
-    caller = direct_over(gate).answer(LOCAL, request(name="slow"), LEGACY)
+    caller = answer(direct_over(gate), LOCAL, request(name="slow"), LEGACY)
     assert isinstance(caller, Caller)
     assert caller.begun is not None
     assert caller.begun.finish().text == "done"
@@ -145,14 +153,14 @@ def test_what_is_not_answered_yet_goes_on_with_what_was_begun_and_is_noted_once(
 def test_an_unknown_tool_and_wrong_parameters_are_left_to_the_sdk(notes: Notes) -> None:
     direct = direct_over(make_gate(notes))
     for given in ({"name": "no.such"}, {"name": ["x"]}, {"arguments": "x"}):
-        assert isinstance(direct.answer(LOCAL, request(**given), LEGACY), Caller)
+        assert isinstance(answer(direct, LOCAL, request(**given), LEGACY), Caller)
     assert len(notes.entries) == 1  # the unknown tool, whose call is begun
 
 
 def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
     gate = make_gate()
     ada = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}), quotas=Quotas(read=0, write=0, sql=0))
-    found = direct_over(gate).answer(Caller(principal=ada, via="http"), request(name="slow"), LEGACY)
+    found = answer(direct_over(gate), Caller(principal=ada, via="http"), request(name="slow"), LEGACY)
     assert isinstance(found, bytes)
     assert orjson.loads(found)["result"]["isError"] is True
 
@@ -165,8 +173,8 @@ def test_a_cached_answer_is_encoded_once_and_takes_no_more_than_so_many_own_call
     gate = make_gate(Notes())
     direct = direct_over(gate)
     gate.call(LOCAL_USER, "works", {})
-    direct.answer(LOCAL, request(), LEGACY)
-    again = record(lambda: direct.answer(LOCAL, request(), LEGACY))
+    answer(direct, LOCAL, request(), LEGACY)
+    again = record(lambda: answer(direct, LOCAL, request(), LEGACY))
     assert again.own.total() <= MOST_OWN_CALLS
     assert (again.files.total(), again.statements) == (0, 0)
     assert not any(code.co_name == "tool_result" for code in again.own)

@@ -2,8 +2,13 @@
 
 Invariant: every entry was read at `_version`, the version of the database's rights. An entry is used only while it is
 fresh: the database's change stamp equals `_stamp`, which was taken before `_version` was read, and `_version` was read
-at most `FRESH_S` ago. So a change of rights by this process, or by any process on SQLite, ends every entry at once; a
-change by another process on PostgreSQL ends them within `FRESH_S`, and so does a database that does not answer.
+at most `FRESH_S` ago. So a change of rights by any process ends every entry at once on SQLite. On PostgreSQL the stamp
+knows only changes by this process: there `recall` gives nothing, and `identify` uses an entry if the version that it
+has just read, after its call came, is still the same.
+
+While PostgreSQL cannot be reached, nobody's rights can be changed there either, and entries are used for `AWAY_S` after
+it last answered. A database that answers with an error, and a SQLite file that is gone, are not believed: their entries
+end within `FRESH_S`.
 """
 
 import logging
@@ -27,7 +32,7 @@ from stackroom.control.accounts.credentials import (
     is_issued_here,
 )
 from stackroom.control.accounts.users import Restrictions, User, hidden_among, load_restrictions, load_roles
-from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
 from stackroom.model.principal import Action, Identity, Principal, Quotas
@@ -37,6 +42,8 @@ LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
 FRESH_S = 1.0
 """How long entries are used without reading the version again."""
+AWAY_S = 300.0
+"""How long entries are used while PostgreSQL cannot be reached."""
 NOTED_EVERY_S = 60.0
 
 KeyT = TypeVar("KeyT")
@@ -126,42 +133,53 @@ class IdentityCache:
         """When `_version` was read, by the monotonic clock."""
         self._is_down = False
         """Whether the database failed to answer the last `refresh`."""
+        self._is_away = False
+        """Whether PostgreSQL could not be reached when it was last asked."""
         self._noted_at = monotonic()
 
     def recall(self, secret: str) -> Identity | None:
         """Resolve a secret from the cache, without waiting; None: not cached or stale, call `identify`."""
+        if self._database.round_trips is not None:
+            return None
         key = hash_secret(secret)
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
-            kept = self._by_secret.get(key)
-            if kept is None or not self._is_fresh(at, change_stamp):
-                return None
-            self._by_secret.move_to_end(key)
-            kept.is_used = True
-        return kept.identity if self._is_running(kept.identity) else None
+            is_fresh = self._is_fresh(at, change_stamp)
+        return self._find_kept(key) if is_fresh else None
 
     def identify(self, secret: str) -> Identity | None:
-        """Resolve a secret by the database, and cache it; None: not valid."""
+        """Resolve a secret by the database, or from the cache if its rights are still those; None: not valid."""
         if not is_issued_here(secret):
             return None
-        version = self._read_version()
+        key = hash_secret(secret)
+        try:
+            version = self._read_version()
+        except DatabaseAwayError:
+            known = self._find_kept(key) if self._may_do_without() else None
+            if known is None:
+                raise
+            return known
+        known = self._find_kept(key)
+        if known is not None:
+            return known
         kept = self._from_database(secret)
         if kept is None:
             return None
         self._credentials.record_use([kept.credential])
-        self._keep(kept, hash_secret(secret), version=version)
+        self._keep(kept, key, version=version)
         return kept.identity
 
     def refresh(self) -> bool:
         """Read the database's version; if it changed since the last call, drop every entry and return True.
 
-        A database that does not answer is logged, and every entry is stale a second after it last did.
+        A database that does not answer is logged.
         """
         try:
             version = self._read_version()
         except StorageError as error:
             if not self._is_down:
-                LOG.error("no caller can be authenticated until the control database answers: %s", error.message)
+                only = f"only callers who are known are, for {AWAY_S:.0f} s" if self._is_away else "no caller is"
+                LOG.error("until the control database answers, %s authenticated: %s", only, error.message)
             self._is_down = True
             return False
         self._is_down = False
@@ -192,8 +210,13 @@ class IdentityCache:
         """Return the database's version, having dropped entries that were read at another one."""
         # The stamp comes first, so that a change between the two reads makes it differ.
         asked_at, change_stamp = self._monotonic(), self._database.change_stamp()
-        version = self._database.version()
+        try:
+            version = self._database.version()
+        except StorageError as error:
+            self._is_away = isinstance(error, DatabaseAwayError)
+            raise
         with self._guard:
+            self._is_away = False
             if asked_at < self._read_at:  # a later read was answered sooner
                 return version
             if version != self._version:
@@ -202,6 +225,20 @@ class IdentityCache:
                 self._version = version
             self._read_at, self._stamp = asked_at, change_stamp
         return version
+
+    def _may_do_without(self) -> bool:
+        """Tell whether entries may be used although the database cannot be reached."""
+        return self._is_away and self._monotonic() <= self._read_at + AWAY_S
+
+    def _find_kept(self, key: str) -> Identity | None:
+        """Return the identity of a cached secret that has not expired, and note its use."""
+        with self._guard:
+            kept = self._by_secret.get(key)
+            if kept is None or not self._is_running(kept.identity):
+                return None
+            self._by_secret.move_to_end(key)
+            kept.is_used = True
+        return kept.identity
 
     def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
         """Tell whether entries may be used; called with the lock held."""
@@ -230,7 +267,7 @@ class IdentityCache:
         """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
-            is_fresh = self._is_fresh(at, change_stamp)
+            is_fresh = self._is_fresh(at, change_stamp) or self._may_do_without()
             kept = [self._by_credential.get(one.credential_id) == one for one in identities]
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Rate limits: calls per minute of a user, over all connections and transports of this process.
+"""Rate limits: calls per minute of a user, over all connections and transports, and all servers of one PostgreSQL.
 
 A sliding window: a call is accepted if fewer than the limit were accepted in the minute before it. The times are kept,
 not counts, so exactly the limit is accepted however calls are spread, and the time of the next one is known.
@@ -10,7 +10,9 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from typing import Protocol
 
+from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
 from stackroom.errors import RateLimitedError
 from stackroom.model.principal import Cost, Principal
 
@@ -23,8 +25,20 @@ MOST_KNOWN = 10_000
 IPV6_HOST_BITS = 64
 
 
+class Window(Protocol):
+    """Counts the calls of the last minute, for each key."""
+
+    waits: bool
+    """Whether `take` may wait for another process."""
+
+    def take(self, key: str, limit: int) -> float | None:
+        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
+
+
 class MovingWindow:
     """The times of the calls accepted in the last minute, for each key. Safe to use from several threads."""
+
+    waits = False
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._monotonic = monotonic
@@ -59,11 +73,36 @@ class MovingWindow:
             is_full = False
 
 
+class SharedWindow:
+    """Calls counted in PostgreSQL, over all servers; while it cannot be reached, each server counts for itself."""
+
+    waits = True
+
+    def __init__(self, take: Callable[[str, int], float | None]) -> None:
+        self._take = take
+        self._own = MovingWindow()
+
+    def take(self, key: str, limit: int) -> float | None:
+        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
+        try:
+            return self._take(key, limit)
+        except DatabaseAwayError:
+            return self._own.take(key, limit)
+
+
+def open_window(database: ControlDatabase) -> Window:
+    """Return the window of calls of everyone who shares a database."""
+    if database.round_trips is None:
+        return MovingWindow()
+    return SharedWindow(database.round_trips.open_window(database))
+
+
 class RateLimiter:
     """The rate limits of calls."""
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._window = MovingWindow(monotonic=monotonic)
+    def __init__(self, window: Window | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._window = window or MovingWindow(monotonic=monotonic)
+        self.waits = self._window.waits
 
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError if its caller is over the limit."""
@@ -82,8 +121,8 @@ class LoginLimiter:
     keep them out. Such networks are remembered by this process only.
     """
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._window = MovingWindow(monotonic=monotonic)
+    def __init__(self, window: Window | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._window = window or MovingWindow(monotonic=monotonic)
         self._guard = threading.Lock()
         self._known: OrderedDict[str, None] = OrderedDict()
         """Users with a network of theirs, the one used last at the end."""

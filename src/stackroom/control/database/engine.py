@@ -2,11 +2,14 @@
 
 SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. Before each use its path is
 compared with the file that is open: one that took its place is opened, and without one everything is refused.
-PostgreSQL: any database whose address is given. Commit point of every change: the end of `begin` or `change`.
+PostgreSQL: any database whose address is given (`postgresql`). Commit point of every change: the end of `begin` or
+`change`.
 """
 
+import importlib
 import logging
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -62,7 +65,10 @@ FORMER_VERSIONS = (7, 9)
 """Brought to the present one when they are opened; others were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
-FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
+FORMS = "postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
+POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
+POSTGRESQL_MODULE = "stackroom.control.database.postgresql"
+"""Loaded where it is needed, since its driver is an extra."""
 MISUSES = (IntegrityError, DataError, NotSupportedError)
 """Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
@@ -74,10 +80,15 @@ VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
+class DatabaseAwayError(StorageError):
+    """The control database cannot be reached."""
+
+
 class ControlDatabase:
     """The open control database. Safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine, *, name: str) -> None:
+    def __init__(self, engine: Engine, *, name: str, address: Any = None) -> None:
+        """`address` is that of a PostgreSQL."""
         self.name = name
         """Its name in messages: the path, or host and database; never a password."""
         self.dialect = engine.dialect.name
@@ -85,6 +96,9 @@ class ControlDatabase:
         self._writer = engine.execution_options(stackroom_writes=True)
         self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
         self._file = _OpenedFile(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._password = address.password if address else ""
+        self.round_trips = None if address is None else address.round_trips(describe=self._reason)
+        """The look-ups of every call, which servers of one PostgreSQL share; None on SQLite."""
         self._reopening = threading.Lock()
         self._more_tables: list[MetaData] = []
         self._changes = 0
@@ -94,9 +108,12 @@ class ControlDatabase:
     @classmethod
     def open(cls, url: str) -> "ControlDatabase":
         """Open the database at this address, and create its tables if it is empty."""
-        parsed = _parse(url)
-        engine = _sqlite_engine(parsed) if parsed.drivername == "sqlite" else _postgresql_engine(parsed)
-        database = cls(engine, name=_name_of(parsed))
+        if POSTGRESQL.match(url):
+            address = _load_driver().PostgresAddress.parse(url)
+            database = cls(address.open_engine(), name=address.name, address=address)
+        else:
+            parsed = _parse(url)
+            database = cls(_sqlite_engine(parsed), name=str(parsed.database))
         try:
             database._require_schema()
         except BaseException:
@@ -108,6 +125,8 @@ class ControlDatabase:
         """Close every connection."""
         if self._file is not None:
             self._file.close()
+        if self.round_trips is not None:
+            self.round_trips.close()
         self._engine.dispose()
 
     @contextmanager
@@ -140,7 +159,10 @@ class ControlDatabase:
             yield connection
 
     def version(self) -> int:
-        """Return the version of the rights, which grows with every change, and when the file is replaced."""
+        """Return the version of the rights, which grows with every change, and when file or server are replaced."""
+        if self.round_trips is not None:
+            replaced, number = self.round_trips.version()
+            return int(number + replaced * FILE_STEP)
         with self.read() as connection:
             number = int(connection.execute(select(control_version.c.number)).scalar_one())
         return number + (self._file.replaced * FILE_STEP if self._file is not None else 0)
@@ -234,11 +256,10 @@ class ControlDatabase:
             self._last_logged = detail, now
             logger.error("the control database failed: %s", detail)
 
-    def _reason(self, error: SQLAlchemyError) -> str:
+    def _reason(self, error: Exception) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
-        password = self._engine.url.password or self._engine.url.query.get("password")
-        return lines[0].replace(str(password), "***") if password else lines[0]
+        return lines[0].replace(self._password, "***") if self._password else lines[0]
 
     def _require_schema(self) -> None:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
@@ -385,18 +406,16 @@ def _parse(url: str) -> URL:
     except (ArgumentError, ValueError):
         raise InputError(f"setting 'control.url' is not the address of a database: {FORMS}") from None
     kind = parsed.drivername.partition("+")[0]
-    if kind == "sqlite":
-        return parsed.set(drivername="sqlite")
-    if kind in {"postgresql", "postgres"}:
-        return parsed.set(drivername="postgresql+psycopg")
-    raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
+    if kind != "sqlite":
+        raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
+    return parsed.set(drivername="sqlite")
 
 
-def _name_of(url: URL) -> str:
-    if url.drivername == "sqlite":
-        return str(url.database)
-    host = url.host or url.query.get("host") or "localhost"
-    return f"{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
+def _load_driver() -> Any:
+    try:
+        return importlib.import_module(POSTGRESQL_MODULE)
+    except ImportError:
+        raise InputError("PostgreSQL needs its driver, the extra 'postgres': pip install 'psycopg[binary]'") from None
 
 
 def _sqlite_engine(url: URL) -> Engine:
@@ -453,28 +472,6 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     is_write = connection.get_execution_options().get("stackroom_writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
-
-
-def _postgresql_engine(url: URL) -> Engine:
-    try:
-        engine = create_engine(
-            url,
-            hide_parameters=True,
-            isolation_level="READ COMMITTED",
-            pool_size=POOL_SIZE,
-            pool_timeout=BUSY_TIMEOUT_S,
-            pool_pre_ping=True,
-            connect_args={"connect_timeout": BUSY_TIMEOUT_S},
-        )
-    except ImportError:
-        raise InputError("PostgreSQL needs its driver, the extra 'postgres': pip install 'psycopg[binary]'") from None
-    event.listen(engine, "connect", _prepare_postgresql)
-    return engine
-
-
-def _prepare_postgresql(connection: Any, _record: Any) -> None:
-    connection.execute(f"SET lock_timeout = '{BUSY_TIMEOUT_S}s'")
-    connection.commit()
 
 
 def _is_outage(error: SQLAlchemyError) -> bool:

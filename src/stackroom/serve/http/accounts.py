@@ -136,7 +136,7 @@ class AccountEndpoints:
         self, request: ServerRequest, wanted: LoginParams, *, takes_one_time: bool = True
     ) -> NewSession:
         """Check a name and a password, and begin a session; attempts are limited and audited."""
-        refusal = self._find_refusal(wanted.name, request)
+        refusal = await self._service.workers.run_aside(lambda: self._find_refusal(wanted.name, request))
         cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
         context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
         session = await self._perform(context, lambda: self._enter(wanted, refusal, takes_one_time=takes_one_time))

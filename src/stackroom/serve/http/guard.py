@@ -223,11 +223,14 @@ class Authenticator:
         """Return the current identity of a secret, or None."""
         if self._identities is None:
             return LOCAL_IDENTITY
-        known = self._identities.recall(secret)
+        known = await self._resolve(self._identities, secret)
         if known and await self._throttle.wait(known.principal.name):
-            known = self._identities.recall(secret)
+            known = await self._resolve(self._identities, secret)
+        return known
+
+    async def _resolve(self, identities: Identities, secret: str) -> Identity | None:
         try:
-            return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
+            return identities.recall(secret) or await anyio.to_thread.run_sync(identities.identify, secret)
         except StorageError as error:  # the reason is in the log, and not for unauthenticated callers
             raise StorageError("the credential cannot be checked now; try again in a while") from error
 

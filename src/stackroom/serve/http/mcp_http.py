@@ -93,7 +93,7 @@ class StreamableHTTP:
             return
         headers, posted = Headers(scope=scope), await receive()
         message = read_posted(posted.get("body", b""), headers)
-        reply = message if isinstance(message, Response) else self._find_reply(scope, headers, message)
+        reply = message if isinstance(message, Response) else await self._find_reply(scope, headers, message)
         if reply is not None:
             await reply(scope, receive, send)
             return
@@ -101,13 +101,13 @@ class StreamableHTTP:
         app = self._streamed if is_listening else self._sessions.handle_request
         await app(scope, once_more(posted, receive), send)
 
-    def _find_reply(self, scope: Scope, headers: Headers, message: types.JSONRPCMessage) -> Response | None:
+    async def _find_reply(self, scope: Scope, headers: Headers, message: types.JSONRPCMessage) -> Response | None:
         """Return the reply to a call that is answered without the SDK; where it is not, note what was begun of it."""
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         is_open = _is_whole(headers, message) if version in MODERN_PROTOCOL_VERSIONS else self._is_in_session(scope)
         if self._direct is None or not is_open or not all(check_accept_headers(Request(scope))):
             return None
-        found = self._direct.answer(scope[CALLER], message, version)
+        found = await self._direct.answer(scope[CALLER], message, version)
         if isinstance(found, Caller):
             scope[CALLER] = found
             return None
