@@ -167,7 +167,7 @@ class ControlSettings(SettingsSection):
     """The database of accounts, tokens and the audit."""
 
     url: str = setting("", "STACKROOM_CONTROL_URL")
-    """`postgresql+psycopg://USER:PASSWORD@HOST/NAME`, or `sqlite:///PATH`; empty: `control.sqlite` in the library."""
+    """`postgresql://USER:PASSWORD@HOST/NAME` (or HOST,HOST), or `sqlite:///PATH`; empty: the library's own."""
 
 
 class McpSettings(SettingsSection):

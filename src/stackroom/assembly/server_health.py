@@ -129,8 +129,11 @@ class ServerHealth:
         return self._app.background.list_tasks()
 
     def find_unready(self) -> str | None:
-        """Return why nobody can be served now; None where somebody can."""
-        if (check := self._checks.get(CONTROL_DATABASE)) is not None and (problem := check.find_problem()) is not None:
+        """Return why nobody can be served now; None where somebody can, if only callers who are known."""
+        check = (
+            None if self._control and self._control.identities.may_do_without else self._checks.get(CONTROL_DATABASE)
+        )
+        if check is not None and (problem := check.find_problem()) is not None:
             return f"{CONTROL_DATABASE}: {problem}"
         return None if self._app.can_answer() else "no catalogue can be read"
 

@@ -360,7 +360,7 @@ user_command = build_group(
     "Add, change and list accounts.\n\nA user has the permissions of their roles, and those granted besides. There are "
     "six permissions: AccessCatalog, EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; "
     "and the roles user, agent, editor and admin, besides your own (stackroom role). A running server applies every "
-    "change at its next call (within a second if the control database is PostgreSQL).",
+    "change at its next call.",
     USER_OPERATIONS,
 )
 role_command = build_group(

@@ -14,6 +14,9 @@ import pytest
 from stackroom.control.accounts import identity_cache as directory_module
 from stackroom.errors import NotFoundError, StorageError
 from stackroom.model.principal import LOCAL_USER, Action, Quotas
+from support.control import Place, _people
+from support.postgres import open_server
+from support.processes import wait_until
 from support.work import count_calls
 
 pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
@@ -203,6 +206,42 @@ def test_without_the_database_everybody_is_forgotten_within_a_second(
     directory.refresh()
     assert resolve(directory, secret) is identity
     assert still_hold(directory, [identity]) == [True]
+
+
+def test_while_postgresql_is_away_known_callers_are_believed_for_five_minutes_and_nobody_else() -> None:
+    with open_server() as server:
+        place = Place(url=server.new_url())
+        people = _people(place.open(), place.clock)
+        for name in ("ada", "bob", "cleo"):
+            people.add(name, Action.ACCESS_CATALOG)
+        directory = people.new_identity_cache()
+        ada, bob, unseen = people.token("ada"), people.token("bob"), people.token("cleo")
+        brief, _ = people.credentials.issue_session(people.user("ada"), lasts=timedelta(seconds=60))
+        identity, revoked = directory.identify(ada), directory.identify(bob)
+        directory.identify(brief)
+        people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)  # ends every entry
+        assert directory.refresh() is True  # and reads those of the others again
+        server.kill()
+        assert directory.refresh() is False
+        assert directory.may_do_without
+        assert [directory.identify(ada), directory.identify(brief).principal] == [identity, identity.principal]
+        assert still_hold(directory, [identity, revoked]) == [True, False]
+        for secret in (bob, unseen):
+            with pytest.raises(StorageError):
+                directory.identify(secret)
+        people.clock.advance(299)
+        assert directory.identify(ada) == identity
+        with pytest.raises(StorageError):
+            directory.identify(brief)  # its session is over
+        people.clock.advance(2)
+        with pytest.raises(StorageError):
+            directory.identify(ada)
+        assert not directory.may_do_without
+        server.start()
+        wait_until(lambda: directory.refresh() or not directory._is_down, timeout_s=60)
+        assert directory.identify(ada) == identity
+        assert directory.identify(bob) is None
+        place.close()
 
 
 def test_rights_that_change_while_somebody_is_identified_are_not_kept(

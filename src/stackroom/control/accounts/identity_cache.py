@@ -124,6 +124,8 @@ class IdentityCache:
         self._guard = threading.Lock()
         self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
         self._by_credential: OrderedDict[str, Identity] = OrderedDict()
+        self._former: dict[str, _Kept] = {}
+        """On PostgreSQL, entries that a change of rights has ended, until `refresh` reads them again."""
         self._stamp: tuple[int, int] | None = None
         """The change stamp that was taken just before `_version` was read; a different one makes entries stale."""
         self._version = database.version()
@@ -155,7 +157,7 @@ class IdentityCache:
         try:
             version = self._read_version()
         except DatabaseAwayError:
-            known = self._find_kept(key) if self._may_do_without() else None
+            known = self._find_kept(key) if self.may_do_without else None
             if known is None:
                 raise
             return known
@@ -184,6 +186,8 @@ class IdentityCache:
             return False
         self._is_down = False
         self._note_uses()
+        with suppress(StorageError):
+            self._renew(version)
         before, self._reported_version = self._reported_version, version
         return version != before
 
@@ -220,14 +224,17 @@ class IdentityCache:
             if asked_at < self._read_at:  # a later read was answered sooner
                 return version
             if version != self._version:
+                if self._database.round_trips is not None:
+                    self._former = {**self._former, **self._by_secret}
                 self._by_secret.clear()
                 self._by_credential.clear()
                 self._version = version
             self._read_at, self._stamp = asked_at, change_stamp
         return version
 
-    def _may_do_without(self) -> bool:
-        """Tell whether entries may be used although the database cannot be reached."""
+    @property
+    def may_do_without(self) -> bool:
+        """Whether entries may be used although the database cannot be reached."""
         return self._is_away and self._monotonic() <= self._read_at + AWAY_S
 
     def _find_kept(self, key: str) -> Identity | None:
@@ -239,6 +246,21 @@ class IdentityCache:
             self._by_secret.move_to_end(key)
             kept.is_used = True
         return kept.identity
+
+    def _renew(self, version: int) -> None:
+        """Read the entries again that a change of rights has ended, so that their callers are known in an outage."""
+        with self._guard:
+            former, self._former = self._former, {}
+        running = [kept.identity for kept in former.values() if self._is_running(kept.identity)]
+        if not running:
+            return
+        with self._database.read() as connection:
+            found = _find_current(connection, running, load_rights(connection, self._default_quotas), now=self._now())
+        with self._guard:
+            for key, kept in former.items() if version == self._version else ():
+                if kept.identity in found and key not in self._by_secret:
+                    _put(self._by_secret, key, _Kept(found[kept.identity], kept.credential))
+                    _put(self._by_credential, kept.identity.credential_id, found[kept.identity])
 
     def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
         """Tell whether entries may be used; called with the lock held."""
@@ -267,7 +289,7 @@ class IdentityCache:
         """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
-            is_fresh = self._is_fresh(at, change_stamp) or self._may_do_without()
+            is_fresh = self._is_fresh(at, change_stamp) or self.may_do_without
             kept = [self._by_credential.get(one.credential_id) == one for one in identities]
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 

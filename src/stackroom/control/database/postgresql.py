@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -240,19 +240,22 @@ class RoundTrips:
             self._connection.execute("SET synchronous_commit = off")
         connection = self._connection
         takes = [request for request in requests if request.key is not None]
+        ((number,),) = self._count(connection, takes) if takes else connection.execute(VERSION)
+        for request in requests:
+            request.version = (self._connections, int(number))
+
+    def _count(self, connection: "psycopg.Connection[Any]", takes: Sequence[_Request]) -> Iterable[tuple[int]]:
+        """Count calls, and look the version up in the same round trip."""
         keys = sorted({zlib.crc32(str(request.key).encode()) - 2**31 for request in takes})
-        now = time.monotonic()
+        is_due = time.monotonic() >= self._prune_at
         with connection.pipeline(), connection.transaction():
             for key in keys:  # in one order on every server, so that none waits for another in a circle
                 connection.execute(LOCK, (LOCK_SPACE, key))
             taken = [connection.execute(TAKE, {"key": one.key, "limit": one.limit}) for one in takes]
             version = connection.execute(VERSION)
-            if takes and now >= self._prune_at:
-                self._prune_at = now + PRUNED_EVERY_S
+            if is_due:
+                self._prune_at = time.monotonic() + PRUNED_EVERY_S
                 connection.execute(PRUNE)
-        for request, answer in zip(takes, taken, strict=True):
-            is_taken, wait_us = answer.fetchone() or (False, WINDOW_US)
+        for request, ((is_taken, wait_us),) in zip(takes, taken, strict=True):
             request.wait_s = None if is_taken else wait_us / 1e6
-        (number,) = version.fetchone() or (0,)
-        for request in requests:
-            request.version = (self._connections, int(number))
+        return version
