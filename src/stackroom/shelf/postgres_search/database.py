@@ -4,7 +4,6 @@ Each build of an index is a schema of its own, its *generation*; `search_index` 
 present one. A snapshot of a former one keeps its schema from being dropped, until it is closed or idle for too long.
 """
 
-import select
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -89,13 +88,15 @@ class Connections:
 
     def take(self) -> "psycopg.Connection[Any]":
         """Return a connection, which is given back after use."""
-        with self._guard:
-            while self._idle:
-                connection = self._idle.pop()
-                if not connection.closed and not _has_news(connection):
-                    return connection
-                connection.close()
+        while (connection := self._find_idle()) is not None:
+            if _answers(connection):
+                return connection
+            connection.close()
         return self._connect()
+
+    def _find_idle(self) -> "psycopg.Connection[Any] | None":
+        with self._guard:
+            return self._idle.pop() if self._idle else None
 
     def give_back(self, connection: "psycopg.Connection[Any]") -> None:
         """End the transaction of a connection, and keep it for the next."""
@@ -138,9 +139,14 @@ class Connections:
         return connection
 
 
-def _has_news(connection: "psycopg.Connection[Any]") -> bool:
-    """Tell whether the server has sent something to an idle connection: that it is ended."""
-    return bool(select.select([connection.fileno()], [], [], 0)[0])
+def _answers(connection: "psycopg.Connection[Any]") -> bool:
+    """Tell whether an idle connection was not ended by the server meanwhile."""
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except psycopg.Error:
+        return False
+    return True
 
 
 @contextmanager
