@@ -42,7 +42,7 @@ def test_home_shows_the_catalogues_and_finds_what_any_of_them_has(visit: Start) 
     one = visit()
     page = one.open("/")
     cards = page.locator(".catalogue")
-    expect(cards.filter(has_text="Anime").get_by_text(re.compile(r"^\d+ records, changed "))).to_be_visible()
+    expect(cards.filter(has_text="Anime").get_by_text(re.compile(r"^\d+ records · changed "))).to_be_visible()
     expect(cards.get_by_role("link", name="Documents handbook")).to_be_visible()
     expect(page.get_by_text(re.compile("Query RAG|search_anime"))).to_have_count(0)
     box(page).press_sequentially("blues")
@@ -246,4 +246,25 @@ def test_results_stay_while_the_server_is_away_and_come_anew_by_themselves(visit
     expect(page.locator(".former .hit").first).to_be_visible()
     page.unroute("**/v1/tools/search")
     expect(page.get_by_text("The server cannot be reached.")).to_have_count(0)
+    expect(page.locator(".count")).to_contain_text("good match")
+
+
+def test_a_server_that_stays_away_is_asked_again_ever_later_and_then_by_a_button_alone(visit: Start) -> None:
+    one = visit(allowed=("ERR_FAILED",))
+    page = one.open("/c/anime")
+    expect(page.locator(".hit").first).to_be_visible()
+    page.clock.install()
+    asked: list[str] = []
+    page.on("requestfailed", lambda request: asked.append(request.url))
+    page.route("**/v1/tools/search", lambda route: route.abort())
+    with page.expect_event("requestfailed"):
+        box(page).fill("robots")
+    for pause_s in (2, 4, 8, 16, 32):
+        page.clock.run_for(1000 * (pause_s - 1))
+        with page.expect_event("requestfailed"):
+            page.clock.run_for(1000)
+    page.clock.run_for(600_000)
+    assert len(asked) == 6
+    page.unroute("**/v1/tools/search")
+    page.get_by_role("button", name="Try again").click()
     expect(page.locator(".count")).to_contain_text("good match")

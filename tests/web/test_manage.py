@@ -79,6 +79,13 @@ def test_an_owner_describes_edits_updates_renames_and_removes_a_catalogue(
     assert sorted(titles(visited, "plays")) == ["Hamlet", "Macbeth", "Volpone"]
     assert titles(visited, "plays", "prince who acts")[0] == "Hamlet", "an edit survives a new file"
 
+    page.route("**/work", lambda route: route.fulfill(status=202, json={}))
+    page.get_by_label("Model that finds by meaning").select_option("granite-embedding-30m-english")
+    with page.expect_request("**/work") as embedded:
+        page.get_by_role("button", name="Embed all texts anew").click()
+    assert embedded.value.post_data_json == {"what": "refresh", "model": "granite-embedding-30m-english"}
+    page.unroute("**/work")
+
     page.get_by_label("Its name in addresses").fill("Big Plays")
     page.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("alert")).to_contain_text("lower-case letters")

@@ -261,6 +261,10 @@ def test_an_open_record_stands_below_the_map_on_a_phone_whatever_comes_last(visi
         expect(lit if last == "fetch" else page.locator(".drawer .drawer-body")).to_be_attached()
     expect(lit).to_be_attached()
     started.wait_until(IS_BESIDE, ["bottom", "top"])
+    read = page.evaluate("scrollTo(0, 0), document.querySelector('main canvas').getBoundingClientRect().height")
+    page.set_viewport_size({"width": 390, "height": page.viewport_size["height"] - 60})
+    started.wait_until(f"() => document.querySelector('main canvas').getBoundingClientRect().height !== {read}")
+    assert page.evaluate("scrollY") == 0, "a bar of the browser takes nobody away from what they read"
 
 
 def test_points_have_titles_where_few_are_in_sight_and_shading_where_many_are(visit: Start) -> None:

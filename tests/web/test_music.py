@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from mutagen.id3 import USLT
+from mutagen.wave import WAVE
 from playwright.sync_api import Locator, Page, expect
 
 from support.browsing import PHONE, Visit
@@ -248,11 +251,17 @@ def test_the_next_track_is_loaded_before_the_last_one_ends_and_home_continues_it
     expect(page.get_by_role("searchbox")).to_have_value("orchestral")
 
 
-def test_home_goes_on_with_the_albums_heard_last_and_lyrics_follow_the_music(listen: Listen) -> None:
+def test_home_goes_on_with_the_albums_heard_last_and_lyrics_of_a_tagged_file_follow_the_music(
+    listen: Listen, page_home: Path
+) -> None:
     one = listen()
     page = one.open(ALBUM)
-    lines = [{"start_s": 0.0, "text": "Slow"}, {"start_s": 6.0, "text": "and painful"}]
-    page.route("**/v1/lyrics/**", lambda route: route.fulfill(json={"lines": lines}))
+    file = page_home / "catalogues" / "music" / "media" / "track-satie-gymnopedies-01.wav"
+    plain = file.read_bytes()
+    tags = WAVE(file)
+    tags.add_tags()
+    tags.tags.add(USLT(encoding=3, lang="eng", desc="", text="[00:00.00]Slow\n[00:06.00]and painful"))
+    tags.save()
     press(page.get_by_role("main"), "Play")
     wait_playing(one, SATIE)
     player(page).get_by_role("slider", name="Position").fill("7")
@@ -261,7 +270,7 @@ def test_home_goes_on_with_the_albums_heard_last_and_lyrics_follow_the_music(lis
     lyrics = page.get_by_role("dialog").get_by_role("region", name="Lyrics")
     expect(lyrics.locator("[aria-current]")).to_have_text("and painful")
     one.check_access()
-    page.unroute("**/v1/lyrics/**")
+    file.write_bytes(plain)
     page.keyboard.press("Escape")
     press(player(page), "Close the player")
     played = {"track_id": "track-satie-gymnopedies-01", "seconds": 10.0}

@@ -18,6 +18,7 @@ from pydantic import Field
 from stackroom.assembly.app import App
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.threads import start_thread
+from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.library import PACK_FOLDER, Installed
@@ -43,6 +44,7 @@ class WorkBody(BodyParams):
     title: str = Field(default="", max_length=200, description="rebuild: the column that names a record")
     roles: dict[str, str] = Field(default_factory=dict, max_length=500, description="rebuild: column → role, or none")
     drop: list[str] = Field(default_factory=list, max_length=500, description="rebuild: columns to leave out")
+    model: str = Field(default="", max_length=200, description="refresh: the model to embed all texts with from now on")
 
 
 class WorkResult(EndpointResult):
@@ -66,6 +68,8 @@ class OwnedResult(EndpointResult):
     sources: list[str]
     records: int
     model: str | None
+    models: list[str]
+    """The models that run on this machine."""
     awaiting_vectors: int
     grade: str | None
     release: str | None
@@ -144,6 +148,7 @@ class OwnerPages:
             sources=[Path(source).name if "://" not in source else source for source in installed.sources],
             records=records,
             model=str(model) if model else None,
+            models=list(LOCAL_MODELS),
             awaiting_vectors=awaiting,
             grade=describe_grade(grade) if grade else None,
             release=release,
@@ -184,7 +189,13 @@ class OwnerPages:
             return "spec", "infer", location, "--name", name
         chosen = [part for column, role in body.roles.items() for part in ("--role", f"{column}={role}")]
         chosen += [part for column in body.drop for part in ("--drop", column)]
-        return "add", location, *added, *chosen, *(["--title", body.title] if body.title else [])
+        chosen += [
+            part
+            for option in ("title", "model")
+            if (stated := getattr(body, option))
+            for part in (f"--{option}", stated)
+        ]
+        return "add", location, *added, *chosen
 
     def _run(self, work: _Work, name: str, command: Sequence[str]) -> None:
         try:

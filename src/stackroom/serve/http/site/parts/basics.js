@@ -62,7 +62,7 @@ export function Spinner({label = t`Loading…`}) {
 
 // A catalogue's title, and quietly its id where that says something else.
 export function Named({title, name}) {
-  return html`${title}${name !== title.toLowerCase() && html` <small>${name}</small>`}`;
+  return html`${title}${!title.toLowerCase().includes(name.toLowerCase()) && html` <small>${name}</small>`}`;
 }
 
 export function Empty({title, children}) {

@@ -50,7 +50,7 @@ export default function Explore({address, session}) {
   return html`<div class="explore">
     <header class="explore-head">
       <h1><${Named} ...${catalogue} /></h1>
-      <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}${session.may("ServerAdmin") && html` <a href=${`/manage${path.slice(2)}`}>Manage</a>`}</p>
+      <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` · <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}${session.may("ServerAdmin") && html` · <a href=${`/manage${path.slice(2)}`}>Manage</a>`}</p>
       <${SearchBox} value=${text} autoFocus label=${t`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>

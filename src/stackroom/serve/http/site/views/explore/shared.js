@@ -6,7 +6,7 @@ import {callTool} from "../../core/server.js";
 import {Icon} from "../../parts/basics.js";
 import {HitList, tileOf} from "../../parts/hit.js";
 
-const TYPED_MS = 120, FAST_MS = 250, AGAIN_MS = 2000;
+const TYPED_MS = 120, FAST_MS = 250, AGAIN_MS = 2000, LAST_AGAIN_MS = 32000;
 
 // It tells what was typed at once, and while keys follow each other fast, after a moment. The text is the element's own: nothing that is
 // drawn late can take a letter back.
@@ -62,7 +62,7 @@ export function useAnswer(tool, given, wait = 0) {
   useLayoutEffect(() => {
     if (!asked) return undefined;
     const stop = new AbortController();
-    let timer;
+    let timer, pause = AGAIN_MS;
     const load = () => callTool(tool, given, {signal: stop.signal}).then(
       (answer) => setState({asked, answer, error: null}),
       (error) => {
@@ -70,7 +70,9 @@ export function useAnswer(tool, given, wait = 0) {
         // Who types fast for long waits for the limit of calls, and need not do anything.
         if (error.status === 429) timer = setTimeout(load, 1000 * Math.max(1, error.waitS));
         else setState((before) => ({...before, asked, error}));
-        if (error.status === 0) timer = setTimeout(load, AGAIN_MS);
+        // A server that is away is asked again, each time later; after a minute only by the button.
+        if (error.status === 0 && pause <= LAST_AGAIN_MS) timer = setTimeout(load, pause);
+        if (error.status === 0) pause *= 2;
       },
     );
     if (wait) timer = setTimeout(load, wait);

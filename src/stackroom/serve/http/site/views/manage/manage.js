@@ -92,7 +92,7 @@ function Name({name, change}) {
     ${problem}<div><button type="submit">Rename</button></div></form></section>`;
 }
 
-function NewFile({name, value: {sources}, run, report, isBusy, table, setTable}) {
+function NewFile({name, value: {sources, model, models}, run, report, isBusy, table, setTable}) {
   const [part, setPart] = useState(null), [error, setError] = useState(null), plan = report("plan");
   const send = async ({target: {files: [file]}}) => {
     if (!file) return;
@@ -107,6 +107,10 @@ function NewFile({name, value: {sources}, run, report, isBusy, table, setTable})
     }
     setPart(null);
   };
+  const embed = (event) => {
+    event.preventDefault();
+    run("refresh", typedIn(event));
+  };
   const discard = async () => {
     await ask("DELETE", `/v1/tables/${table}`);
     setTable(null);
@@ -117,7 +121,9 @@ function NewFile({name, value: {sources}, run, report, isBusy, table, setTable})
       : plan && table ? html`<${Plan} plan=${plan} /><div class="row"><button type="button" disabled=${isBusy} onClick=${() => run("replace", {table}).then(() => setTable(null))}>Apply</button>
         <button type="button" class="plain" onClick=${discard}>Discard the file</button></div>`
       : sources.length === 1 ? html`<label>A new file in place of ${sources[0]}<input type="file" disabled=${isBusy} onChange=${send} /><span class="hint">What would change is shown first. Edits made by hand stay.</span></label>
-        <div><button type="button" class="plain" disabled=${isBusy} onClick=${() => run("refresh")}>Read ${sources[0]} again</button></div>`
+        <div><button type="button" class="plain" disabled=${isBusy} onClick=${() => run("refresh")}>Read ${sources[0]} again</button></div>
+        <form class="row" onSubmit=${embed}><label>Model that finds by meaning<select name="model">${models.map((one) => html`<option key=${one} selected=${model?.startsWith(one)}>${one}</option>`)}</select></label>
+          <button type="submit" class="plain" disabled=${isBusy}>Embed all texts anew</button></form>`
       : html`<p class="quiet">It has ${plural(sources.length, "source")}; on the server: <code>stackroom add</code></p>`}</section>`;
 }
 

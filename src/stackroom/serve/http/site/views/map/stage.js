@@ -234,16 +234,17 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
     zoomAt(...placeOf(event), 1.0016 ** -(event.deltaMode ? 33 * event.deltaY : event.deltaY));
   });
   dark.addEventListener("change", () => { density = null; redraw(); }, {signal: stop.signal});
-  // An open record makes the map of a phone smaller, before or after its neighbours are lit.
+  // An open record makes the map of a phone smaller, before or after its neighbours are lit. A bar of the browser that comes and goes takes nobody away from what they read.
   const reveal = () => from !== null && matchMedia("(max-width: 46rem)").matches && box.scrollIntoView();
   const resized = new ResizeObserver(() => {
+    const before = height;
     ({width, height} = box.getBoundingClientRect());
     ratio = Math.min(2, devicePixelRatio || 1);
     for (const one of [under, canvas, over]) Object.assign(one, {width: Math.round((width + 2 * EDGE) * ratio), height: Math.round((height + 2 * EDGE) * ratio)});
     chosen.zoom = 0;
     redraw();
     tellSight();
-    reveal();
+    if (Math.abs(height - before) > before / 4) reveal();
   });
   resized.observe(box);
 

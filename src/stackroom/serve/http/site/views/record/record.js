@@ -135,7 +135,7 @@ function Value({catalogue, field}) {
   if (type === "json") return html`<code>${JSON.stringify(value)}</code>`;
   if (all.some(isPage)) return html`<ul>${all.map((one) => html`<li>${isPage(one)
     ? html`<a href=${one} target="_blank" rel="noreferrer noopener">${one.replace(/^https?:\/\/(www\.)?/u, "")}</a>` : one}</li>`)}</ul>`;
-  if (filter === "values") return html`<span class="chips">${all.map((one) => html`<a class="chip" href=${found("f", one)}>${one}</a>`)}</span>`;
+  if (filter === "values") return html`<span class="chips">${all.map((one) => html`<a class="chip" href=${found("f", one)}>${Array.isArray(value) ? one : text}</a>`)}</span>`;
   if (filter === "range") return html`<a href=${found("r", `${value}..${value}`)}>${text}</a>`;
   return Array.isArray(value) ? all.join(" · ") : text;
 }
