@@ -37,7 +37,7 @@ function Card({card: {name, title: called, summary, records, changed_at, samples
   return html`<li class="card catalogue">
     <div class="shelf">${faces.map((face) => html`<${Face} ...${face} catalogue=${name} />`)}</div>
     <h2><a href=${path}><${Named} title=${called} name=${name} /></a></h2>
-    <p class="quiet">${plural(records, "record")}${changed_at && html` · <span class="tight">${t`changed ${ago(changed_at)}`}</span>`}${records > before && html` · <b class="sure strong">${number(records - before)} new since you were here</b>`}</p>
+    <p class="quiet">${plural(records, "record")}${changed_at && html`, <span class="tight">${t`changed ${ago(changed_at)}`}</span>`}${records > before && html` · <b class="sure strong">${number(records - before)} new since you were here</b>`}</p>
     <p class="about">${isDouble && first.length ? t`With ${first.slice(0, 3).map((one) => one.title).join(", ")}.` : summary}</p>
     ${url?.startsWith(path) && html`<p class="about">Continue with <a href=${url}>${label}</a></p>`}
     <ul class="chips samples" aria-label=${t`Try in ${called}`}>${samples.slice(0, 3).map((sample) => html`
