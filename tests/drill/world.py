@@ -96,7 +96,8 @@ class World:
 
     def start(self) -> None:
         """Start the server."""
-        self.server = ServerProcess(self.home, environment={"STACKROOM_OFFLINE": "1"})
+        unlimited = {"STACKROOM_READ_PER_MINUTE": "1000000", "STACKROOM_WRITE_PER_MINUTE": "1000000"}
+        self.server = ServerProcess(self.home, environment={"STACKROOM_OFFLINE": "1", **unlimited})
 
     def stop(self) -> None:
         """Stop the server."""

@@ -163,9 +163,9 @@ def many_objects(path: Path) -> None:
 
 
 def wide_parquet(path: Path) -> None:
-    """Ten thousand rows of one text of a megabyte, which is in the file once."""
-    words = pyarrow.array(["x" * MEGABYTE])
-    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(bytes(10_000), pyarrow.int8()), words)
+    """Twenty thousand rows of one text of 100 kilobytes, which is in the file once."""
+    words = pyarrow.array(["x" * 100_000])
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(bytes(20_000), pyarrow.int8()), words)
     pyarrow.parquet.write_table(pyarrow.table({"name": column}), path, compression="zstd")
 
 
@@ -183,25 +183,23 @@ def endless_sqlite(path: Path) -> None:
 def huge_cells(path: Path) -> None:
     """Cells that stand for 900 megabytes each, computed by a view."""
     with contextlib.closing(apsw.Connection(str(path))) as db:
-        db.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)")
-        db.execute(
-            "CREATE VIEW zz AS SELECT a, hex(zeroblob(450000000)) AS text, a AS b, a AS c FROM t, t AS u, t AS v"
-        )
+        cell = "hex(zeroblob(450000000)) AS text"
+        db.execute(f"CREATE VIEW people AS SELECT 1 AS a, {cell} UNION ALL SELECT 2, {cell} UNION ALL SELECT 3, {cell}")
 
 
 def giant_cell(path: Path) -> None:
-    """A cell of 100 megabytes over many lines."""
-    path.write_text('name,text\nA,"' + ("x" * 99 + "\n") * MEGABYTE + '"\n')
+    """A cell of 70 megabytes over many lines."""
+    path.write_text('name,text\nA,"' + ("x" * 9_999 + "\n") * 7_000 + '"\n')
 
 
 def open_quote(path: Path) -> None:
-    """A quotation mark that is never closed, before a million lines."""
-    path.write_text('name,text\n"A,1\n' + "B,2\n" * 10_000_000)
+    """A quotation mark that is never closed, before a hundred thousand lines."""
+    path.write_text('name,text\n"A,1\n' + "B,2\n" * 100_000)
 
 
 def nothing_but_nuls(path: Path) -> None:
-    """Fifty megabytes of NUL."""
-    path.write_bytes(bytes(50 * MEGABYTE))
+    """Twenty megabytes of NUL."""
+    path.write_bytes(bytes(20 * MEGABYTE))
 
 
 def too_wide(path: Path) -> None:

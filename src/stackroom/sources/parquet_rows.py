@@ -26,14 +26,15 @@ class ParquetRows(FileRows):
     """Implements `RowSource` for a Parquet file; a cell that cannot be read is empty, and noted."""
 
     def _iter_table(self) -> Iterator[SourceRow]:
-        first = 1
+        first, unpacked = 1, 0
         for batch in self.iter_batches():
-            yield from self._iter_batch(batch, first)
+            columns = [_cells(column) for column in batch.columns]
+            unpacked += sum(len(cell) for cells in columns for cell in cells if isinstance(cell, str))
+            require_moderate(self._path, unpacked)
+            yield from self._iter_batch(unique_names(batch.column_names), columns, first)
             first += batch.num_rows
 
-    def _iter_batch(self, batch: RecordBatch, first: int) -> Iterator[SourceRow]:
-        names = unique_names(batch.column_names)
-        columns = [_cells(column) for column in batch.columns]
+    def _iter_batch(self, names: Sequence[str], columns: Sequence[Sequence[Any]], first: int) -> Iterator[SourceRow]:
         for number, cells in enumerate(zip(*columns, strict=True), start=first):
             values = dict(zip(names, cells, strict=True))
             for name, value in values.items():
@@ -44,12 +45,9 @@ class ParquetRows(FileRows):
 
     def iter_batches(self) -> Iterator[RecordBatch]:
         """Yield the columns in parts; a file that cannot be read is an `InputError`."""
-        content, unpacked = self._content(), 0
+        content = self._content()
         with refusing(self._path, "Parquet", advice="write it again"):
-            for batch in read_parquet(content, batch_size=BATCH_ROWS):
-                unpacked += batch.nbytes
-                require_moderate(self._path, unpacked)
-                yield batch
+            yield from read_parquet(content, batch_size=BATCH_ROWS)
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""
