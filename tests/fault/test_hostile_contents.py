@@ -18,7 +18,7 @@ MOST_MEMORY_MB = 1_200
 MOST_CPU_S = 60
 MOST_DISK_MB = 300
 READ = {"pdf", "docx", "quote.csv", "cell.csv"}
-"""Of these a part can be read: the other document of a folder, and lines as rows where a quotation mark is in the wrong place."""
+"""Of these a part can be read: another document of the folder, or lines as rows where a quotation mark is misplaced."""
 
 
 @pytest.fixture(scope="module")
