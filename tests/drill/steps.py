@@ -167,7 +167,7 @@ def upgrade(world: World, step: Step) -> None:
         whole = world.run("audit", "verify").returncode == 0
         step.see("audit", "one chain over both versions", ok="ida" in users and whole)
         world.stop()
-        copies = [path.name for path in home.glob("control.sqlite.*") if "-" not in path.suffix]
+        copies = [path.name for path in home.glob("control.sqlite.layout-*")]
         step.require(copies, f"a copy of the former accounts is kept: {copies}")
         back = run(home, "user", "list")
         step.require(back.returncode != 0 and "newer" in back.stderr, f"back: {back.stderr.strip()[:150]}")
