@@ -25,7 +25,7 @@ from stackroom.model.scope import (
     Scope,
     Visibility,
 )
-from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
+from stackroom.shelf.port import EVERY_KEY, Author, Delete, Embedding, Op, Put
 from stackroom.shelf.series import work_of
 from stackroom.shelf.terms import name_lines
 from stackroom.text.analyser import TextQuery, analyse_query, index_tokens
@@ -909,7 +909,7 @@ def test_vectors_that_come_later_are_found_without_being_changes_of_their_record
     assert after.vector_no > before.vector_no
     assert len(stock.shelf.history().list_changes(limit=10)) == 2
     (key, _), *rest = writer.list_unembedded(limit=5)
-    assert (rest, writer.list_unembedded(after=key, limit=5)) == ([], [])
+    assert (rest, writer.list_unembedded(within=EVERY_KEY._replace(after=key), limit=5)) == ([], [])
 
 
 @pytest.mark.row("N12")

@@ -22,12 +22,14 @@ from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store import require_unmoved
 from stackroom.shelf.port import (
+    EVERY_KEY,
     LOCAL,
     Author,
     Change,
     Checkpoint,
     Delete,
     Embedding,
+    KeyRange,
     Op,
     PastChange,
     Problem,
@@ -360,12 +362,12 @@ class MemoryShelf:
     def count_unembedded(self) -> int:
         return len(set(self._digests.values()) - set(self._embeddings))
 
-    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
+    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
         with self._lock:
             bare = [
                 key
                 for key in sorted(self._records)
-                if key > (after or 0) and self._digests.get(key) not in self._embeddings
+                if within.after < key <= within.until and self._digests.get(key) not in self._embeddings
             ]
             return [(key, self._records[key]) for key in bare[:limit]]
 
@@ -381,6 +383,10 @@ class MemoryShelf:
     @contextmanager
     def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
         yield
+
+    @contextmanager
+    def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
+        yield (EVERY_KEY,)
 
     def publish_vectors(self) -> None:
         """Do nothing: there are no indexes."""

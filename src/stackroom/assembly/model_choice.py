@@ -1,8 +1,9 @@
 """Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
@@ -156,12 +157,24 @@ def count_waiting(workshop: Workshop, name: str) -> int:
         return shelf.writer().count_unembedded() if shelf.spec.embed else 0
 
 
+def want_present_model(workshop: Workshop, name: str) -> ModelChoice:
+    """Return the model that an installed catalogue should be embedded with."""
+    installed = workshop.library.get_installed(name)
+    is_own = installed.own_declaration is not None
+    return want_model(workshop, workshop.spec_of(installed).spec, installed, is_own=is_own)
+
+
+def find_shared_progress(workshop: Workshop, name: str) -> Mapping[str, Any]:
+    """Return how far the machines are that embed a catalogue together; nothing where its records are in its folder."""
+    with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
+        return shelf.store.find_progress()
+
+
 def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> IngestReport:
     """Embed the records of an installed catalogue that have no vector, while it is read, and calibrate it."""
     installed = workshop.library.get_installed(name)
     loaded = workshop.spec_of(installed)
-    is_own = installed.own_declaration is not None
-    embedder = get_embedder(workshop, want_model(workshop, loaded.spec, installed, is_own=is_own))
+    embedder = get_embedder(workshop, want_present_model(workshop, name))
     if (problem := embedder.check()) is not None:
         raise ModelError(problem)
     report = IngestReport()

@@ -53,6 +53,7 @@ COMMANDS = {
     "backup": ("stackroom.cli.backup", "Copy records, accounts and audit into a folder, with checksums."),
     "restore": ("stackroom.cli.backup", "Bring a back-up, or one catalogue or the accounts of it, into the library."),
     "model": ("stackroom.cli.model", "Get, list and check embedding models."),
+    "embed": ("stackroom.cli.model", "Embed the records that have no vector yet, on one machine or on several."),
     "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
     "map": ("stackroom.cli.build", "Lay out the records of catalogues on maps, similar ones near each other."),
     "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search by those of a folder."),

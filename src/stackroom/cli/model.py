@@ -1,12 +1,15 @@
-"""`model pull|list|check`: embedding models."""
+"""`model pull|list|check` and `embed`: embedding models, and vectors of records that wait for them."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
+from stackroom.assembly.model_choice import count_waiting, embed_waiting, find_shared_progress, want_present_model
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.progress import build_progress
+from stackroom.cli.workshop import require_model
 from stackroom.embed.graph_choice import describe_cpu, load_choices
 from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
 from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
@@ -79,3 +82,32 @@ def check_command() -> None:
             "damaged; run: stackroom model pull --force"
         )
     click.echo(f"{embedder.model}: works")
+
+
+@click.command("embed")
+@click.argument("catalogue")
+@click.option("--status", is_flag=True, help="Only tell how many texts wait, and how far the machines are.")
+@json_option
+def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
+    """Embed the records of CATALOGUE that have no vector yet, while it is read.
+
+    Where the records are in PostgreSQL, run it on as many machines as there are: each takes ranges of keys that no
+    other has, and one that ends early leaves its range to the others. Safe to run again: what is embedded stays.
+
+    Example: stackroom embed films --status
+    """
+    app = open_app()
+    if not status:
+        require_model(app, want_present_model(app, catalogue), quiet=as_json)
+        with build_progress(catalogue, hidden=as_json) as report_progress:
+            embedded = embed_waiting(app, catalogue, progress=report_progress).embedded
+    waiting, shared = count_waiting(app, catalogue), find_shared_progress(app, catalogue)
+    if as_json:
+        print_json({**({} if status else {"embedded": embedded}), "waiting": waiting, **shared})
+        return
+    if not status:
+        click.echo(f"{catalogue}: {embedded} texts embedded here")
+    click.echo(f"{waiting} texts wait for a vector")
+    if shared.get("ranges"):
+        click.echo("{done} of {ranges} ranges are done: {texts} texts in {seconds:.0f} s".format_map(shared))
+        click.echo("{workers} workers, {failures} failures {error}".format_map(shared).rstrip())

@@ -13,7 +13,7 @@ from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import Vector
-from stackroom.shelf.port import Embedding, Put, ShelfWriter
+from stackroom.shelf.port import EVERY_KEY, Embedding, KeyRange, Put, ShelfWriter
 
 FIRST_BATCH, LEAST_BATCH, MOST_BATCH = 64, 16, 1024
 BATCH_S = 2.0
@@ -108,6 +108,8 @@ class LateEmbedding:
     spec: CatalogueSpec
     writer: ShelfWriter
     embedder: Embedder
+    parts: Iterable[KeyRange] = (EVERY_KEY,)
+    """The keys of the records, of which others may embed the rest."""
     progress: Callable[[int, Pace | None], None] = lambda _count, _pace: None
     monotonic: Callable[[], float] = time.monotonic
     texts: int = 0
@@ -122,32 +124,33 @@ class LateEmbedding:
     _pace: Pace | None = None
 
     def run(self) -> None:
-        """Embed until a pass over all records finds none that lacks its vector and has a text."""
+        """Embed each part until a pass over it finds no record that lacks its vector and has a text."""
         self._meter = PaceMeter(self._survey(), monotonic=self.monotonic)
         try:
-            while self._pass():
-                pass
+            for part in self.parts:
+                while self._pass(part):
+                    pass
         finally:
             self._publish()
 
     def _survey(self) -> float:
         """Return the work of all texts that lack a vector; of more than can be read at once, an estimate."""
-        after, seen, work, surveyed = None, set[bytes](), 0, 0
-        while rows := self.writer.list_unembedded(after=after, limit=SURVEY_PAGE):
+        left, seen, work, surveyed = EVERY_KEY, set[bytes](), 0, 0
+        while rows := self.writer.list_unembedded(within=left, limit=SURVEY_PAGE):
             texts = build_puts([record for _, record in rows], self.spec)[1]
             work += work_of(text for digest, text in texts.items() if text and digest not in seen)
             seen.update(digest for digest, text in texts.items() if text)
-            after, surveyed = rows[-1][0], surveyed + len(rows)
+            left, surveyed = left._replace(after=rows[-1][0]), surveyed + len(rows)
             if surveyed >= SURVEYED_RECORDS:
                 return work * max(self.writer.count_unembedded() / max(len(seen), 1), 1.0)
         return work
 
-    def _pass(self) -> int:
+    def _pass(self, left: KeyRange) -> int:
         """Embed what lacks a vector in key order, and return how many texts that were."""
-        before, after = self.texts, None
-        while rows := self.writer.list_unembedded(after=after, limit=self._batch):
+        before = self.texts
+        while rows := self.writer.list_unembedded(within=left, limit=self._batch):
             self._embed(rows)
-            after = rows[-1][0]
+            left = left._replace(after=rows[-1][0])
         return self.texts - before
 
     def _embed(self, rows: Sequence[tuple[Key, Record]]) -> None:

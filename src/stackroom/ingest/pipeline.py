@@ -171,15 +171,17 @@ def embed_records(
     """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
     def note(texts: int, pace: Pace | None) -> None:
-        report.embedded, report.to_embed, report.pace = texts, max(report.to_embed, texts), pace
+        report.embedded, report.pace = before + texts, pace
+        report.to_embed = max(report.to_embed, report.embedded)
         progress(report)
 
     while True:
+        before = report.embedded
         try:
-            with writer.sole_embedder(wait_s=WAIT_S):
-                report.to_embed = writer.count_unembedded()
+            with writer.embedding_parts(wait_s=WAIT_S) as parts:
+                report.to_embed = before + writer.count_unembedded()
                 progress(report)
-                LateEmbedding(spec=spec, writer=writer, embedder=embedder, progress=note).run()
+                LateEmbedding(spec=spec, writer=writer, embedder=embedder, parts=parts, progress=note).run()
                 report.pace = None
                 return
         except EmbeddingElsewhereError:

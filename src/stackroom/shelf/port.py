@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,16 @@ INDEX_PART = "index"
 Checkpoint = Callable[[], None]
 """A function that long work calls now and then; it may raise to end the work."""
 BATCH_ROWS = 4096
+
+
+class KeyRange(NamedTuple):
+    """The keys after one, up to another."""
+
+    after: Key
+    until: Key
+
+
+EVERY_KEY = KeyRange(Key(0), Key(2**63 - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,13 +323,19 @@ class ShelfWriter(Protocol):
     def count_unembedded(self) -> int:
         """Return how many different texts have no vector yet."""
 
-    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records without a vector that follow a key, in key order; some may have no text."""
+    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
+        """Return records of these keys without a vector, in key order; some may have no text."""
 
     def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
         """Store vectors of texts durably, and return how many of these records still have that text.
 
         A record is given by the digest of its text. It is not a change of the record: nothing is logged.
+        """
+
+    def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:
+        """Hold the right to add vectors of some keys after others, until none are left that no other process has.
+
+        Raise EmbeddingElsewhereError where others have all that are left. It keeps no reader or writer waiting.
         """
 
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:

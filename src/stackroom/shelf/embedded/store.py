@@ -31,7 +31,7 @@ from stackroom.shelf.embedded.stored_vectors import (
     StoredVectors,
     sound_vector,
 )
-from stackroom.shelf.port import LOCAL, Author, Change, Delete, Op, PastChange, Put
+from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, KeyRange, Op, PastChange, Put
 
 BULK_RECORDS = 100
 MOVED_SHOWN = 3
@@ -190,6 +190,14 @@ class Store(StoredVectors):
         """Keep writers on other machines away; those on this one are kept away by the lock of the folder."""
         return nullcontext()
 
+    def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:  # noqa: ARG002
+        """Take the keys of the texts to embed, in parts that other machines may take as well."""
+        return nullcontext((EVERY_KEY,))
+
+    def find_progress(self) -> Mapping[str, Any]:
+        """Return how far the machines that share the texts to embed are; nothing where there is only this one."""
+        return {}
+
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:  # noqa: ARG002
         """Keep embedders on other machines away."""
         return nullcontext()
@@ -269,10 +277,10 @@ class Store(StoredVectors):
         has_vector = put.embedding is not None and put.embedding.vector is not None
         return not has_vector or (digest is not None and self.has_embedding(digest))
 
-    def list_unembedded(self, *, after: Key | None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records after a key that lack a vector of the present model, also those without a text."""
-        wanted = f"key > ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
-        rows = self._rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (after or 0, limit))
+    def list_unembedded(self, *, within: KeyRange, limit: int) -> list[tuple[Key, Record]]:
+        """Return records of these keys that lack a vector of the present model, also those without a text."""
+        wanted = f"key > ? AND key <= ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
+        rows = self._rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (*within, limit))
         sound = ((key, row[0], self._sound_body(*row)) for key, *row in rows)
         return [(Key(key), decode_record(one, body, self.spec)) for key, one, body in sound if body is not None]
 

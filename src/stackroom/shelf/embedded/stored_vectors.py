@@ -12,7 +12,7 @@ from stackroom.errors import StorageError
 from stackroom.model.record import Key, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store_file import INSERT_VECTOR, PUT_BACK, TOUCH_EMBEDDED, StoreFile, row_sum
-from stackroom.shelf.port import Author, Embedding
+from stackroom.shelf.port import Author, Embedding, KeyRange
 
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
 """Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
@@ -69,6 +69,11 @@ class StoredVectors(StoreFile):
     def count_unembedded(self) -> int:
         """Return how many different texts lack a vector of the present model."""
         return int(self._find_row(f"SELECT count(DISTINCT digest) FROM records WHERE {HAS_NO_VECTOR}")[0])
+
+    def unembedded_range(self) -> KeyRange | None:
+        """Return the keys that records without a vector of the present model have; None where all have one."""
+        first, last = self._find_row(f"SELECT min(key), max(key) FROM records WHERE {HAS_NO_VECTOR}")
+        return None if first is None else KeyRange(Key(first - 1), Key(last))
 
     def counter(self, name: str) -> int:
         """Return one of the counters of vectors."""

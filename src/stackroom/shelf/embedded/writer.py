@@ -11,7 +11,7 @@ from stackroom.shelf.embedded.segment import DamagedIndexError, with_late_vector
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
 from stackroom.shelf.lock import CatalogueLock, EmbeddingElsewhereError
-from stackroom.shelf.port import Put
+from stackroom.shelf.port import EVERY_KEY, KeyRange, Put
 
 EMBEDDING_LOCK_FILE = "vectors.lock"
 WRITER_LOCK_TIMEOUT_S = 10.0
@@ -44,9 +44,9 @@ class StoreWriter:
         """Return how many different texts have no vector yet."""
         return self.store.count_unembedded()
 
-    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records without a vector that follow a key, in key order; some may have no text."""
-        return self.store.list_unembedded(after=after, limit=limit)
+    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
+        """Return records of these keys without a vector, in key order; some may have no text."""
+        return self.store.list_unembedded(within=within, limit=limit)
 
     def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
         """Store vectors of texts durably, and return how many of these records still have that text."""
@@ -59,6 +59,13 @@ class StoreWriter:
         held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
         with held, self.store.sole_embedder(wait_s=wait_s):
             yield
+
+    @contextmanager
+    def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
+        """Hold the right to embed the texts of some keys, one part after the other; others may have the rest."""
+        held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+        with held, self.store.embedding_parts(wait_s=wait_s) as parts:
+            yield parts
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""

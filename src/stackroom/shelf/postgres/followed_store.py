@@ -25,6 +25,7 @@ from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import SPEC_MARK, Store, StoreState
 from stackroom.shelf.embedded.store_file import COPY_MARK, SCHEMA, SCHEMA_VERSION
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
 
 REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
@@ -139,6 +140,20 @@ class FollowedStore(Store):
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep writers on other servers away over several steps."""
         return self.database.exclusive()
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts lack a vector of the present model on all servers."""
+        self.follow()
+        return super().count_unembedded()
+
+    def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:
+        """Share the texts to embed with workers on other servers."""
+        self.follow()
+        return self.database.shared_work(self.unembedded_range(), wait_s=wait_s)
+
+    def find_progress(self) -> Mapping[str, Any]:
+        """Return how far the workers of all servers are."""
+        return self.database.find_progress()
 
     def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
         """Keep embedders on other servers away."""

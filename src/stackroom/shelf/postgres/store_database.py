@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import psycopg
@@ -23,6 +23,9 @@ from psycopg import pq, sql
 
 from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres.shared_work import TABLE as WORK
+from stackroom.shelf.postgres.shared_work import SharedWork, find_progress, wait_for
 
 LAYOUT = 1
 TABLES = """
@@ -119,7 +122,7 @@ class StoreDatabase:
             if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
                 return
             db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
-            db.execute(TABLES)
+            db.execute(TABLES + WORK)
             token = secrets.token_hex(16)
             db.execute("INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)", (LAYOUT, token, mark))
             db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))
@@ -224,14 +227,30 @@ class StoreDatabase:
             yield
 
     @contextmanager
-    def _locked(self, name: str, *, wait_s: float, error_type: type[BusyError]) -> Iterator[None]:
-        lock_id = self._lock_id(name)
-        ends_at = self._monotonic() + wait_s
+    def shared_work(self, unembedded: KeyRange | None, *, wait_s: float) -> Iterator[SharedWork]:
+        """Share the texts to embed with workers on other servers; one that embeds alone keeps all of them away."""
+        with closing(self._reconnected()) as db, self._failing(db):
+            query, lock_id = "SELECT pg_try_advisory_lock_shared(%s)", self._lock_id("embedder")
+            if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
+                raise EmbeddingElsewhereError(f"catalogue '{self._name}' is embedded by another server alone")
+            work = SharedWork(db, unembedded, wait_s=wait_s)
+            try:
+                yield work
+            except BaseException as error:
+                work.give_back(error)
+                raise
+
+    def find_progress(self) -> dict[str, Any]:
+        """Return how far workers are with the texts to embed, what it cost, and the last failure."""
         with self._working() as db:
-            while db.execute("SELECT pg_try_advisory_lock(%s)", (lock_id,)).fetchone() != (True,):
-                if self._monotonic() >= ends_at:
-                    raise error_type(f"catalogue '{self._name}' is being written by another server")
-                threading.Event().wait(0.05)
+            return find_progress(db)
+
+    @contextmanager
+    def _locked(self, name: str, *, wait_s: float, error_type: type[BusyError]) -> Iterator[None]:
+        lock_id, query = self._lock_id(name), "SELECT pg_try_advisory_lock(%s)"
+        with self._working() as db:
+            if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
+                raise error_type(f"catalogue '{self._name}' is being written by another server")
         try:
             yield
         finally:
@@ -256,32 +275,39 @@ class StoreDatabase:
 
     @contextmanager
     def _working(self) -> Iterator[psycopg.Connection[Any]]:
-        """Use the connection for rows; raise PostgreSQL's errors as our own."""
-        with self._guard:
-            db = self._connected()
-            try:
-                yield db
-            except psycopg.errors.LockNotAvailable as error:
-                raise BusyError(f"catalogue '{self._name}' is being written by another server") from error
-            except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as error:  # or is a replica now
-                db.close()
-                self.is_lost = True  # until the state is looked up again
-                raise DatabaseLostError(LOST.format(self._name)) from error
-            except psycopg.Error as error:
-                raise StorageError(f"the database of catalogue '{self._name}' refused: {error}") from error
+        """Use the connection for rows."""
+        with self._guard, self._failing(self._connected()) as db:
+            yield db
+
+    @contextmanager
+    def _failing(self, db: psycopg.Connection[Any]) -> Iterator[psycopg.Connection[Any]]:
+        """Raise PostgreSQL's errors as our own."""
+        try:
+            yield db
+        except psycopg.errors.LockNotAvailable as error:
+            raise BusyError(f"catalogue '{self._name}' is being written by another server") from error
+        except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as error:  # or is a replica now
+            db.close()
+            self.is_lost = True  # until the state is looked up again
+            raise DatabaseLostError(LOST.format(self._name)) from error
+        except psycopg.Error as error:
+            raise StorageError(f"the database of catalogue '{self._name}' refused: {error}") from error
 
     def _connected(self) -> psycopg.Connection[Any]:
         """Return the connection for rows, connected again where it was lost, but for one that had a lock."""
         with suppress(psycopg.OperationalError):
             if self._work is not None and self._work.execute("SELECT 1"):
                 return self._work
+        if self._work is None or not self._held:
+            self._work = self._reconnected()
+            return self._work
+        raise DatabaseLostError(LOST.format(self._name))  # the lock went with the connection
+
+    def _reconnected(self) -> psycopg.Connection[Any]:
         try:
-            if self._work is None or not self._held:
-                self._work = self._connect()
-                return self._work
+            return self._connect()
         except psycopg.Error as error:
             raise DatabaseLostError(LOST.format(self._name), detail=type(error).__name__) from error
-        raise DatabaseLostError(LOST.format(self._name))  # the lock went with the connection
 
     def _connect(self) -> psycopg.Connection[Any]:
         db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)

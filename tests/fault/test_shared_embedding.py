@@ -1,0 +1,149 @@
+"""Texts that several servers embed together, over one store in PostgreSQL; workers fail and are cut off."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stackroom.errors import ModelError
+from stackroom.ingest.embedding import build_puts
+from stackroom.ingest.pipeline import IngestReport, embed_records
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.packages import PACKAGES
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres import shared_work
+from stackroom.shelf.postgres.store_database import DatabaseLostError
+from stackroom.shelf.store_place import save_place
+from support.postgres import PostgresServer
+from support.stock import MODEL, Stock
+
+pytestmark = pytest.mark.row("N16")
+
+SPEC = PACKAGES.get("anime").spec
+RECORDS = 60
+OpenServer = Callable[[str], EmbeddedShelf]
+
+
+class CountingEmbedder:
+    """Embeds texts, and counts how often each was; `before` is called before the first."""
+
+    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
+        self.texts: Counter[str] = Counter()
+        self._before = before
+
+    @property
+    def model(self) -> ModelId:
+        return MODEL
+
+    def check(self) -> str | None:
+        return None
+
+    def embed_query(self, text: str) -> Vector:
+        return self.embed_documents([text])[0]
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        if not self.texts:
+            self._before()
+        self.texts.update(texts)
+        return [np.eye(MODEL.dimension, dtype=np.float32)[hash(text) % MODEL.dimension] for text in texts]
+
+
+@pytest.fixture
+def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenServer]:
+    """Opens the shelf of one server, by its name; the first one creates the store and fills it."""
+    monkeypatch.setattr(shared_work, "KEYS_AT_ONCE", 10)
+    place, opened = postgresql.new_place(), list[EmbeddedShelf]()
+
+    def open_shelf(name: str) -> EmbeddedShelf:
+        folder = tmp_path / name
+        folder.mkdir()
+        save_place(folder, place)
+        if opened:
+            shelf = EmbeddedShelf.open(folder, SPEC)
+        else:
+            shelf = EmbeddedShelf.create(folder, SPEC, model=MODEL)
+            stock = Stock(shelf=shelf, spec=SPEC)
+            puts, _texts = build_puts([stock.record(f"r{one}", body=f"story {one}") for one in range(RECORDS)], SPEC)
+            shelf.apply(puts)
+        opened.append(shelf)
+        return shelf
+
+    yield open_shelf
+    for shelf in opened:
+        shelf.close()
+
+
+def embed(shelf: EmbeddedShelf, embedder: CountingEmbedder) -> IngestReport:
+    report = IngestReport()
+    embed_records(shelf.writer(), SPEC, embedder, report, progress=lambda _report: None)
+    return report
+
+
+def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer) -> None:
+    shelves = [server_of("first"), server_of("second")]
+    meeting = threading.Barrier(2, timeout=60)  # each takes a range before the other goes on
+    embedders = [CountingEmbedder(meeting.wait) for _ in shelves]
+    workers = [threading.Thread(target=embed, args=pair) for pair in zip(shelves, embedders, strict=True)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    shares = [sum(one.texts.values()) for one in embedders]
+    assert sum(shares) == len(embedders[0].texts | embedders[1].texts) == RECORDS
+    assert min(shares) >= 10
+    for shelf in shelves:
+        assert shelf.count_unembedded() == 0
+        assert np.any(shelf.reader().vectors(shelf.store.list_keys()), axis=1).all()
+    progress = shelves[0].store.find_progress()
+    assert (progress["ranges"], progress["done"], progress["texts"], progress["workers"]) == (6, 6, RECORDS, 1)
+
+
+def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+
+    def fail() -> None:
+        raise ModelError("the model is damaged")
+
+    with pytest.raises(ModelError):
+        embed(first, CountingEmbedder(fail))
+    progress = first.store.find_progress()
+    assert (progress["done"], progress["failures"], progress["error"]) == (0, 1, "the model is damaged")
+    assert embed(second, CountingEmbedder()).embedded == RECORDS
+    assert second.store.find_progress()["done"] == 6
+
+
+def test_a_worker_that_is_cut_off_gives_its_range_back(server_of: OpenServer, postgresql: PostgresServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    with pytest.raises(DatabaseLostError):
+        embed(first, CountingEmbedder(postgresql.end_connections))
+    again = embed(second, CountingEmbedder())
+    assert 0 < again.embedded <= RECORDS
+    assert second.count_unembedded() == 0
+
+
+def test_a_worker_waits_for_those_that_have_what_is_left(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    with first.writer().embedding_parts(wait_s=0) as parts:
+        held = next(iter(parts))
+        taken = set[KeyRange]()
+        with pytest.raises(EmbeddingElsewhereError):
+            take_all(second, taken)
+    assert len(taken) == 5
+    assert held not in taken
+
+
+def take_all(shelf: EmbeddedShelf, taken: set[KeyRange]) -> None:
+    with shelf.writer().embedding_parts(wait_s=0) as parts:
+        for part in parts:
+            taken.add(part)
+
+
+def test_who_embeds_alone_keeps_all_workers_away(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    with first.writer().sole_embedder(wait_s=0), pytest.raises(EmbeddingElsewhereError):
+        take_all(second, set())
