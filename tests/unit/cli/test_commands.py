@@ -233,6 +233,22 @@ def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
     assert (remote["where"], remote["ready"]) == (embedding_server.url, False)
 
 
+@pytest.mark.row("N16")
+def test_what_waits_for_vectors_is_embedded_by_a_command_and_counted(
+    home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path
+) -> None:
+    for name, value in embedding_server.environment().items():
+        monkeypatch.setenv(name, value)
+    table = tmp_path / "films.csv"
+    table.write_text("name,story\nHeat,a robbery in the city\nRonin,a briefcase that many want\n")
+    assert run(["add", str(table), "--name", "films", "--yes", "--no-embed"]).code == 0
+    assert run(["embed", "films", "--status", "--json"]).json == {"waiting": 2}
+    assert run(["embed", "films", "--json"]).json == {"embedded": 2, "waiting": 0}
+    again = run(["embed", "films"])
+    assert (again.code, again.out.splitlines()) == (0, ["films: 0 texts embedded here", "0 texts wait for a vector"])
+    assert "no catalogue 'filmz'" in run(["embed", "filmz"]).err
+
+
 def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     at_sample: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
