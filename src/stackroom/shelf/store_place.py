@@ -101,4 +101,6 @@ def load_postgres(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise StorageError("records in PostgreSQL need a package: pip install 'stackroom[postgres]'") from error
+        raise StorageError(
+            "records in PostgreSQL need its driver, the extra 'postgres': pip install 'psycopg[binary]'"
+        ) from error
