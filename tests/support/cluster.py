@@ -1,6 +1,6 @@
 """Several servers over one PostgreSQL with replicas, all on loopback."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -56,14 +56,20 @@ def address_of(databases: Sequence[PostgresServer]) -> str:
 
 
 @contextmanager
-def open_cluster(homes: Sequence[Path], *, replicas: int = 1, **environment: str) -> Iterator[Cluster]:
-    """Run a server on each of these libraries; a change is acknowledged when a replica has it too."""
+def open_cluster(
+    homes: Sequence[Path], *, replicas: int = 1, prepare: Callable[[str], None] = lambda _url: None, **environment: str
+) -> Iterator[Cluster]:
+    """Run a server on each of these libraries; a change is acknowledged when a replica has it too.
+
+    `prepare` is called with the address of the database before the servers start.
+    """
     with ExitStack() as stack:
         primary = stack.enter_context(open_server())
         databases = [primary, *(stack.enter_context(open_server(primary=primary)) for _ in range(replicas))]
         primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
         primary.execute("SELECT pg_reload_conf()")
         url = address_of(databases)
+        prepare(url)
         given = {**ENVIRONMENT, "STACKROOM_CONTROL_URL": url, **environment}
         settings = Settings(home=homes[0], control=ControlSettings(url=url))
         control = Control.open(settings)
