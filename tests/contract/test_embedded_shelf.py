@@ -212,7 +212,7 @@ def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lo
         assert other.read() == "held"
         with pytest.raises(BusyError) as refused:
             embedded_stock.shelf.apply([Put(record=embedded_stock.record("one"))])
-    assert "'anime'" in refused.value.message
+    assert f"'{folder.name}'" in refused.value.message
     assert str(folder / "lock") in refused.value.message
     embedded_stock.put(embedded_stock.record("one"))
     assert embedded_stock.shelf.reader().count(WHOLE) == 1

@@ -227,7 +227,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("account/grant", {"name": "zoe", "permission": "ServerAdmin"}, "no user 'zoe'"),
     ("account/revoke", {"name": "ada", "permission": "EditCatalog"}, "change their roles instead"),
     ("account/disable_user", {"name": "zoe"}, "no user 'zoe'"),
-    ("account/change_role", {"name": "user"}, "needs 'permissions', 'quotas' or both"),
+    ("account/change_role", {"name": "user"}, "needs 'permissions', 'quotas' or 'catalogues'"),
     ("account/delete_role", {"name": "editor"}, "is built in and stays"),
     ("account/delete_role", {"name": "editr"}, "did you mean 'editor'?"),
     ("account/create_role", {"name": "none", "permissions": ["EditCatalog"]}, "'none' stands for no role"),

@@ -6,8 +6,6 @@ This process looks at the files, and another one serves; one that cannot start w
 import importlib.util
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from stackroom.background.processes import SHOWN, ChildProcess, python_module
 from stackroom.packages import GROUP
 from stackroom.settings import Settings
 
@@ -34,7 +33,7 @@ def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
         before, server = list_stamps(packages, settings), _start(arguments)
         while not ended.wait(LOOK_EVERY_S) and list_stamps(packages, settings) == before:
             continue
-        _end(server)
+        server.end(ENDING_S)
         if not ended.is_set():
             click.echo("stackroom: files have changed; the server is started again", err=True)
 
@@ -57,17 +56,9 @@ def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]
     return stamps
 
 
-def _start(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(arguments: Sequence[str]) -> ChildProcess:
     # Compiled files are compared by seconds and sizes, so that a quick second change would be missed with them.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     given = [argument for argument in arguments if argument != OPTION]
-    return subprocess.Popen([sys.executable, "-m", "stackroom", *given], env=environment)
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(ENDING_S)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+    command = python_module("stackroom", *given)
+    return ChildProcess("the server", command, shows_output=True, errors=SHOWN, environment=environment)

@@ -19,8 +19,8 @@ Run = Callable[..., Any]
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]")
 
-OF_CATALOGUES = {"packages", "backup", "restore", "remove", "rename", "describe", "undo"}
-WITHOUT_RECORDS = {"init", "new", "serve", "install", "model", "embed", "publish", "map", "export", *OF_CATALOGUES}
+OF_CATALOGUES = {"packages", "backup", "restore", "remove", "rename", "describe", "undo", "move", "embed"}
+WITHOUT_RECORDS = {"init", "new", "serve", "install", "model", "publish", "map", "export", *OF_CATALOGUES}
 """Commands that print nothing of records, or only through the commands that are run here."""
 
 RUNS = [
