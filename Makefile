@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test quick docs picture screenshots stranger dist conformance chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
+.PHONY: serve test quick docs picture screenshots stranger dist conformance databases chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -46,6 +46,9 @@ dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance
+
+databases: $(STAMP)  ## hold shelves in PostgreSQL to the whole contract for all five catalogues; `make test` does it for two
+	STACKROOM_EVERY_SPEC=1 $(BIN)/python -m pytest -n $(WORKERS) tests/contract -k postgresql
 
 chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases and flipped bits for half an hour, and judge them
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
