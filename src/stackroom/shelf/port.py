@@ -194,7 +194,7 @@ class ShelfReader(Protocol):
 
     @property
     def promises(self) -> Promises | None:
-        """What is promised of answers that are not exact; None where all are."""
+        """The promises of answers that are not exact; None where all are."""
 
     @property
     def stale(self) -> str | None:

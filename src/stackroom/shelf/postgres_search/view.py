@@ -79,7 +79,7 @@ BLOCKS = "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What the reads by key ask for of a document."""
+    """The columns of a document that the reads by key ask for."""
 
     columns: Sequence[int]
     numbers: Sequence[float]

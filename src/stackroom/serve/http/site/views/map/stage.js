@@ -35,7 +35,7 @@ export function createStage(box, {places, labels, at, nameOf, onPoint, onOpen, o
   const toScreen = (row) => placed(places[2 * row] / 32767, places[2 * row + 1] / 32767);
   const toMap = (x, y) => [(x - width / 2) / scale() + camera.x, (y - height / 2) / scale() + camera.y];
   const writtenOf = (corners) => corners.flatMap(([x, y]) => toMap(x, y)).map((one) => Math.round(32767 * Math.max(-1, Math.min(1, one)))).join("_");
-  const written = () => (camera.zoom === 1 && !camera.x && !camera.y ? null : `${Math.round(camera.x * 32767)}_${Math.round(camera.y * 32767)}_${camera.zoom.toFixed(2)}`);
+  const written = () => (camera.zoom === 1 && !camera.x && !camera.y ? null : `${Math.round(camera.x * 32767)}_${Math.round(camera.y * 32767)}_${+camera.zoom.toPrecision(6)}`);
   const redraw = () => { isDirty = true; show(); }, show = () => { frame ||= requestAnimationFrame(drawOrSlide); };
 
   // A drawing is larger than what is seen of it: while one pans, it is moved as it is, until its edge comes near.
