@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 import tantivy
@@ -556,3 +557,17 @@ def test_the_process_that_indexes_ends_with_the_one_that_writes_and_leaves_nothi
     embedded_stock.shelf.publish()
     assert embedded_stock.lexical("robot") == ["one"]
     assert list(embedded_stock.shelf.check()) == []
+
+
+def test_a_shelf_whose_file_another_process_reads_is_closed_without_a_seal(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = embedded_stock.shelf.store
+    monkeypatch.setattr(store, "connect", lambda: store._connect(busy_timeout_ms=0))
+    embedded_stock.put(embedded_stock.record("one"))
+    with closing(apsw.Connection(str(store.path))) as other:
+        other.execute("BEGIN")
+        assert other.execute("SELECT count(*) FROM records").get == 1
+        embedded_stock.put(embedded_stock.record("two"))
+        embedded_stock.shelf.close()
+    assert embedded_stock.shelf.reader().count(WHOLE) == 2

@@ -6,7 +6,7 @@ every row has its checksum is damaged where nothing reads it: it is written anew
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 
 import apsw
 
@@ -122,7 +122,8 @@ def _rewrite(store: Store, locked: Locked) -> None:
 def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop, *, is_checked: bool = False) -> bool:
     """Seal the file as it is, without keeping writers waiting; False where it is being used too much for that."""
     with locked(), closing(store.connect()) as db:
-        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        with suppress(apsw.BusyError):  # another process reads from the `-wal` file, so that it is not settled
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         before = stamp_of(store.path)
     if not is_settled(store.path):
         return False
