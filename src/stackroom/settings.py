@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from stackroom.collection_settings import CollectionSettings
+from stackroom.collection_settings import CollectionSettings, find_place_problem, is_remote
 from stackroom.errors import InputError, did_you_mean
 from stackroom.setting_types import (
     Address,
@@ -223,6 +223,22 @@ class UpdatesSettings(SettingsSection):
     """How many hours after a look the next follows, over all servers of a library."""
 
 
+class BackupSettings(SettingsSection):
+    """Back-ups: those of the job `backup`, and of `stackroom backup` and `restore` where they name no place."""
+
+    to: str = setting("", "STACKROOM_BACKUP_TO")
+    """A folder, or `s3://BUCKET/PATH`; empty: `backups` in the library."""
+
+    @field_validator("to")
+    @classmethod
+    def _require_place(cls, place: str) -> str:
+        if place and (problem := find_place_problem(place)) is not None:
+            raise ValueError(problem)
+        if is_remote(place) and not place.startswith("s3://"):
+            raise ValueError("is not a folder, and not s3://BUCKET/PATH")
+        return place
+
+
 class Settings(SettingsSection):
     """All settings of a process."""
 
@@ -238,6 +254,7 @@ class Settings(SettingsSection):
     sources: SourcesSettings = SourcesSettings()
     updates: UpdatesSettings = UpdatesSettings()
     collections: CollectionSettings = CollectionSettings()
+    backup: BackupSettings = BackupSettings()
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
     """Whether every operation that needs the network is refused."""
     log_level: LogLevel = setting("INFO", "LOG_LEVEL")

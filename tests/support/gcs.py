@@ -48,7 +48,7 @@ class StoredObjects:
         return f'"{hashlib.md5(self.objects[name], usedforsecurity=False).hexdigest()}-{self.generations[name]}"'
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ObjectHandler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
     protocol_version = "HTTP/1.1"
@@ -197,5 +197,5 @@ class GcsServer:
 def running_gcs() -> Iterator[GcsServer]:
     """Run a server without any object on a free port of loopback."""
     store = StoredObjects()
-    with running(type("Handler", (_Handler,), {"store": store})) as port:
+    with running(type("Handler", (ObjectHandler,), {"store": store})) as port:
         yield GcsServer(port=port, store=store)

@@ -31,7 +31,7 @@ from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, make_backup, settle_copy, store_item
+from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, settle_copy, store_backup, store_item
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
@@ -49,7 +49,6 @@ CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
 """Parts of a catalogue's folder that are made again from the rest."""
 TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
-BACKUPS_FOLDER = "backups"
 AUDIT_DAYS, LOGS_DAYS, BACKUPS = 365, 180, 3
 """How long audit rows and events are kept, and how many back-ups."""
 
@@ -187,14 +186,13 @@ def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
 
 
 def back_up(maintained: MaintainedLibrary, context: JobContext) -> None:
-    """Copy records, accounts and audit into the library's backups folder, with checksums."""
+    """Copy records, accounts and audit to the place of the setting backup.to, with checksums."""
     plan = plan_backup(maintained.app, maintained.control, now=maintained.now)
-    folder = maintained.app.settings.home / BACKUPS_FOLDER
-    made = make_backup(plan, folder, at=maintained.now(), keep=maintained.backups, context=context)
-    size_bytes = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+    settings, keep = maintained.app.settings, maintained.backups
+    place, size_bytes = store_backup(plan, settings, at=maintained.now(), keep=keep, context=context)
     for note in plan.notes:
         context.write(note)
-    context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
+    context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {place}")
 
 
 def prune_audit(maintained: MaintainedLibrary, context: JobContext) -> None:

@@ -1,13 +1,12 @@
 """`backup` and `restore`: a library as files with checksums, and back."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
-import orjson
 
-from stackroom.assembly.builtin_jobs import BACKUPS, BACKUPS_FOLDER, CATALOGUES, plan_backup
+from stackroom.assembly.builtin_jobs import BACKUPS, CATALOGUES, plan_backup
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
@@ -16,14 +15,10 @@ from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import CONTROL_FILE
-from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
-from stackroom.jobs.backup import MANIFEST, check_backup, list_backups, make_backup, restore_files
+from stackroom.errors import ConflictError, NotFoundError, StorageError, did_you_mean
+from stackroom.jobs.backup import MANIFEST, check_backup, load_checksums, open_backup, restore_files, store_backup
 from stackroom.jobs.job import JobContext
 from stackroom.settings import Settings, load_settings
-
-NOT_A_FOLDER = (
-    "a back-up is written to a folder; to have it in a bucket, copy that folder there by the bucket's own tools"
-)
 
 
 class _Shown(JobContext):
@@ -39,12 +34,12 @@ class _Shown(JobContext):
 
 
 @click.command("backup")
-@click.option("--to", "folder", metavar="FOLDER", help="Where back-ups are kept; by default backups in the library.")
+@click.option("--to", metavar="PLACE", help="A folder, or s3://BUCKET/PATH; by default backups in the library.")
 @click.option("--keep", type=click.IntRange(1), default=BACKUPS, help=f"How many are kept there; default: {BACKUPS}.")
 @click.option("--models", is_flag=True, help="With the embedding models, which can be fetched again.")
 @json_option
-def backup_command(folder: str | None, keep: int, models: bool, as_json: bool) -> None:
-    """Copy records, edits, accounts, audit, settings and uploaded tables into a new folder, with checksums.
+def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
+    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket, with checksums.
 
     Servers may run and write: each catalogue and the accounts are copied as they are at one moment. What was copied is
     read back and compared before the oldest back-ups beyond --keep are removed. Indexes are not in it: they are built
@@ -52,16 +47,12 @@ def backup_command(folder: str | None, keep: int, models: bool, as_json: bool) -
 
     Example: stackroom backup --to /mnt/backups --keep 7
     """
-    if folder is not None and "://" in folder:
-        raise InputError(f"--to: {NOT_A_FOLDER}")
     app = open_app()
     with find_control() as control, progress_line("backup", hidden=as_json) as line:
         plan = plan_backup(app, control, with_models=models)
-        target = Path(folder).expanduser() if folder else app.settings.home / BACKUPS_FOLDER
-        made = make_backup(plan, target, at=utc_now(), keep=keep, context=_Shown(line))
-    size_bytes = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+        made, size_bytes = store_backup(plan, app.settings, to=to, at=utc_now(), keep=keep, context=_Shown(line))
     if as_json:
-        print_json({"folder": str(made), "items": len(plan.items), "size_bytes": size_bytes, "notes": plan.notes})
+        print_json({"folder": made, "items": len(plan.items), "size_bytes": size_bytes, "notes": plan.notes})
         return
     click.echo(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
     for note in plan.notes:
@@ -69,42 +60,32 @@ def backup_command(folder: str | None, keep: int, models: bool, as_json: bool) -
 
 
 @click.command("restore")
-@click.argument("place", metavar="[FROM]", required=False, type=click.Path(path_type=Path))
+@click.argument("place", metavar="[FROM]", required=False)
 @click.option("--catalogue", metavar="NAME", help="Only this catalogue, whose name must be free.")
 @click.option("--accounts", is_flag=True, help="Only accounts and audit; the present ones are kept beside them.")
 @json_option
-def restore_command(place: Path | None, catalogue: str | None, accounts: bool, as_json: bool) -> None:
-    """Bring the back-up FROM into the library; by default the newest one of its backups folder.
+def restore_command(place: str | None, catalogue: str | None, accounts: bool, as_json: bool) -> None:
+    """Bring the back-up FROM into the library; by default the newest one of the place where its back-ups are kept.
 
-    FROM is a back-up or a folder of them. Its checksums are compared first. The whole of it is restored into a library
-    that is empty. Nothing is restored while a server runs on the library, except a single catalogue, which it then
-    serves.
+    FROM is a back-up or a folder of them, on this machine or at s3://BUCKET/PATH. Its checksums are compared first. The
+    whole of it is restored into a library that is empty. Nothing is restored while a server runs on the library, except
+    a single catalogue, which it then serves.
 
     Example: stackroom restore /mnt/backups --catalogue films
     """
     settings = load_settings()
-    backup = _find_backup(place or settings.home / BACKUPS_FOLDER)
-    if problems := check_backup(backup):
-        raise StorageError(f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}")
     if catalogue is None:
         _require_stopped(settings)
     keep_private(settings.home)
-    names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
-    restore_files(backup, settings.home, names)
+    with open_backup(place, settings) as backup:
+        if problems := check_backup(backup):
+            raise StorageError(f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}")
+        names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
+        restore_files(backup, settings.home, names)
     if as_json:
-        print_json({"backup": str(backup), "restored": sorted(names.values())})
+        print_json({"backup": backup.name, "restored": sorted(names.values())})
     else:
-        click.echo(f"restored from {backup}: {', '.join(sorted(names.values()))}; check it: stackroom doctor")
-
-
-def _find_backup(place: Path) -> Path:
-    """Return a back-up, or the newest of a folder of them."""
-    if (place / MANIFEST).is_file():
-        return place
-    known = list_backups(place)
-    if not known:
-        raise NotFoundError(f"{place}: there is no back-up; name its folder: stackroom restore FOLDER")
-    return known[-1]
+        click.echo(f"restored from {backup.name}: {', '.join(sorted(names.values()))}; check it: stackroom doctor")
 
 
 def _require_stopped(settings: Settings) -> None:
@@ -116,7 +97,7 @@ def _require_stopped(settings: Settings) -> None:
 
 def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accounts: bool) -> dict[str, str]:
     """Return what is restored: its name in the back-up → its name in the library."""
-    files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
+    files = load_checksums(backup)
     known = sorted({name.split("/")[1] for name in files if name.startswith(f"{CATALOGUES}/")})
     if catalogue is not None:
         if catalogue not in known:
@@ -138,7 +119,7 @@ def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accoun
     return {name: name for name in parts}
 
 
-def _set_accounts_aside(files: dict[str, Any], settings: Settings) -> dict[str, str]:
+def _set_accounts_aside(files: Collection[str], settings: Settings) -> dict[str, str]:
     """Move the present accounts away, and return the name of those in the back-up."""
     if CONTROL_FILE not in files:
         raise NotFoundError("the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore")

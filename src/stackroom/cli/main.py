@@ -50,7 +50,7 @@ COMMANDS = {
     "access": ("stackroom.cli.operations", "Restrict catalogues to selected users and roles."),
     "job": ("stackroom.cli.job", "Show, run and schedule background jobs."),
     "audit": ("stackroom.cli.operations", "Show and verify the audit log."),
-    "backup": ("stackroom.cli.backup", "Copy records, accounts and audit into a folder, with checksums."),
+    "backup": ("stackroom.cli.backup", "Copy records, accounts and audit to a folder or a bucket, with checksums."),
     "restore": ("stackroom.cli.backup", "Bring a back-up, or one catalogue or the accounts of it, into the library."),
     "model": ("stackroom.cli.model", "Get, list and check embedding models."),
     "embed": ("stackroom.cli.model", "Embed the records that have no vector yet, on one machine or on several."),

@@ -16,24 +16,27 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import apsw
 import orjson
 from sqlalchemy import update
 
+from stackroom.collection_settings import is_remote
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
-from stackroom.errors import ConflictError, StorageError
+from stackroom.errors import ConflictError, NotFoundError, StorageError
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
 from stackroom.net.files import sha256_of, sync_file, sync_folder
+from stackroom.settings import Settings
 from stackroom.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"
@@ -42,6 +45,10 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"
 """Suffix of a folder that is being written or removed."""
+BACKUPS_FOLDER = "backups"
+FIELD = "setting 'backup.to'"
+BUCKET = "stackroom.jobs.bucket:BucketBackups"
+"""The back-ups in a bucket; their client is an extra, and loaded when one is named."""
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
@@ -91,18 +98,46 @@ def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
         connection.execute(update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at))
 
 
+def store_backup(
+    plan: BackupPlan, settings: Settings, *, to: str | None = None, at: datetime, keep: int, context: JobContext
+) -> tuple[str, int]:
+    """Write a back-up into a folder or a bucket, by default that of the settings; return its place and its bytes."""
+    place, own = to or settings.backup.to, settings.home / BACKUPS_FOLDER
+    if not is_remote(place):
+        made = make_backup(plan, Path(place).expanduser() if place else own, at=at, keep=keep, context=context)
+        return str(made), _size(made)
+    bucket = resolve_name(BUCKET)(place, settings, field="--to" if to else FIELD)
+    with open_staging(own) as staged:
+        made = make_backup(plan, staged, at=at, keep=1, context=context)
+        return bucket.send(made, at=at, keep=keep, context=context), _size(made)
+
+
+@contextmanager
+def open_backup(given: str | None, settings: Settings) -> Iterator[Path]:
+    """Give a back-up, or the newest of a folder of them; one in a bucket is brought here first."""
+    own = settings.home / BACKUPS_FOLDER
+    place = given or settings.backup.to or str(own)
+    if is_remote(place):
+        bucket = resolve_name(BUCKET)(place, settings, field="FROM" if given else FIELD)
+        with open_staging(own) as staged:
+            yield bucket.fetch(staged)
+        return
+    folder = Path(place).expanduser()
+    known = [folder] if (folder / MANIFEST).is_file() else list_backups(folder)
+    if not known:
+        raise NotFoundError(f"{folder}: there is no back-up; name its folder: stackroom restore FOLDER")
+    yield known[-1]
+
+
 def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:
     """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _require_room(plan, folder)
-        fresh = _fresh_folder(folder)
-        try:
+        with open_staging(folder) as fresh:
             _fill(fresh, plan, at=at, context=context)
             _require_whole(fresh)
             target = _put_in_place(fresh, folder, at)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
         _keep_newest(folder, keep)
     except OSError as error:
         raise StorageError(
@@ -137,16 +172,29 @@ def restore_files(backup: Path, home: Path, names: Mapping[str, str]) -> None:
 def list_backups(folder: Path) -> list[Path]:
     """Return the complete back-ups in a folder, the oldest first."""
     found = folder.iterdir() if folder.is_dir() else ()
-    return sorted((one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()), key=_order)
+    complete = {one.name: one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()}
+    return [complete[name] for name in sorted(complete, key=backup_order)]
+
+
+def load_checksums(backup: Path) -> dict[str, str]:
+    """Return the files of a back-up with their sha256, as its manifest has them; none is outside of its folder."""
+    try:
+        files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
+        outside = [name for name in files if not (backup / name).resolve().is_relative_to(backup.resolve())]
+        if not outside:
+            return {name: str(entry["sha256"]) for name, entry in files.items()}
+        reason = f"it names {outside[0]}"
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        reason = repr(error)
+    raise StorageError(f"{backup / MANIFEST} is damaged: {reason}")
 
 
 def check_backup(backup: Path) -> list[str]:
     """Return the problems of a back-up: files that are missing or differ from its manifest."""
     try:
-        files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
-        wanted = {name: str(entry["sha256"]) for name, entry in files.items()}
-    except (OSError, orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-        return [f"{backup / MANIFEST} is damaged: {error!r}"]
+        wanted = load_checksums(backup)
+    except StorageError as error:
+        return [error.message]
     problems = [f"{backup / name} is missing" for name in wanted if not (backup / name).is_file()]
     return problems + [
         f"{backup / name} is damaged: its sha256 is not the manifest's"
@@ -170,14 +218,20 @@ def _require_room(plan: BackupPlan, folder: Path) -> None:
         )
 
 
-def _fresh_folder(folder: Path) -> Path:
-    """Return an empty folder to write to, and remove the leftovers of stopped back-ups.
+@contextmanager
+def open_staging(folder: Path) -> Iterator[Path]:
+    """Give an empty folder for a back-up that is being made, sent or fetched; remove it, and leftovers of stopped ones.
 
     Its name is unique: a process that was paused and held to be dead must not continue in this one.
     """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for leftover in folder.glob(f"*{UNFINISHED}"):
         shutil.rmtree(leftover, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix="backup-", suffix=UNFINISHED, dir=folder))
+    fresh = Path(tempfile.mkdtemp(prefix="backup-", suffix=UNFINISHED, dir=folder))
+    try:
+        yield fresh
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -> None:
@@ -207,16 +261,19 @@ def _sync(fresh: Path) -> None:
 
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
     wanted = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    last = max((_order(one)[1] for one in folder.glob(f"{wanted.name}*") if NAME.fullmatch(one.name)), default=0)
+    last = max(
+        (backup_order(one.name)[1] for one in folder.glob(f"{wanted.name}*") if NAME.fullmatch(one.name)), default=0
+    )
     target = wanted.with_name(f"{wanted.name}-{last + 1}") if last else wanted
     os.replace(fresh, target)  # commit point: the back-up is complete
     sync_folder(folder)
     return target
 
 
-def _order(backup: Path) -> tuple[str, int]:
-    name, _, number = backup.name.partition("-")
-    return name, int(number or 1)
+def backup_order(name: str) -> tuple[str, int]:
+    """Return the sort key of a back-up's name: its time, and its number among those of one second."""
+    time, _, number = name.partition("-")
+    return time, int(number or 1)
 
 
 def _keep_newest(folder: Path, keep: int) -> None:
@@ -254,7 +311,8 @@ def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
+    """Return the bytes of a file, or of the files in a folder."""
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
 def _megabytes(size_bytes: int) -> str:

@@ -18,6 +18,7 @@ from stackroom.control.control import Control
 from stackroom.jobs.backup import list_backups
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
+from support.s3 import running_s3
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -133,6 +134,26 @@ def test_nothing_is_restored_over_a_library_a_running_server_or_from_a_damaged_b
     assert orjson.loads((made / "manifest.json").read_bytes())["format"] == 1
 
 
-def test_a_bucket_and_a_folder_without_backups_are_refused_with_what_would_be_right(home: Path, run: Run) -> None:
-    assert "copy that folder there" in run(["backup", "--to", "s3://bucket/x"]).err
+def test_a_library_comes_back_from_a_bucket_whole_or_one_catalogue_of_it(
+    library: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
+    (library / "stackroom.toml").write_text('[backup]\nto = "s3://bucket/kept"\n')
+    with running_s3() as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        assert run(["backup", "--json"]).json["folder"].startswith("s3://bucket/kept/2")
+        run(["remove", "plays"])
+        assert run(["restore", "--catalogue", "plays"]).code == 0
+        assert find(run, "Play 7")
+        monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "again"))
+        restored = run(["restore", "s3://bucket/kept", "--json"]).json
+        assert restored["restored"] == ["catalogues", "control.sqlite", "stackroom.toml"]
+        assert find(run, "Play 7", "other")
+        server.store.objects[f"bucket/kept/{restored['backup']}/control.sqlite"] = b"other"
+        assert "control.sqlite is damaged" in run(["restore", "--accounts"]).err
+        assert "FROM: s3://nowhere: there is no such bucket" in run(["restore", "s3://nowhere"]).err
+
+
+def test_a_folder_without_backups_is_refused_with_what_would_be_right(run: Run) -> None:
     assert "there is no back-up; name its folder" in run(["restore"]).err

@@ -14,12 +14,16 @@ from stackroom.errors import InputError, StorageError
 LONGEST_REASON = 200
 RUST_DETAILS = re.compile(r"[,:]? *(\w+ \{|location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
 RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
+DENIED = "access is denied"
 KNOWN_CAUSES = (
-    (re.compile(r"\b(403|forbidden|access ?denied|401|unauthorized)\b", re.IGNORECASE), "access is denied"),
-    (re.compile(r"no such bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE), "there is no such bucket"),
+    (re.compile(r"\b(403|forbidden|access[ _]?denied|401|unauthorized)\b", re.IGNORECASE), DENIED),
+    (re.compile(r"no[ _]such[ _]bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE), "there is no such bucket"),
     (re.compile(r"\b503\b|slow ?down|service unavailable", re.IGNORECASE), "the store is overloaded or unavailable"),
     (re.compile(r"timed? ?out|deadline", re.IGNORECASE), "the store did not answer in time"),
-    (re.compile(r"connection refused|error sending request|connect error|dns", re.IGNORECASE), "it cannot be reached"),
+    (
+        re.compile(r"connection refused|error sending request|connect error|dns|network_connection", re.IGNORECASE),
+        "it cannot be reached",
+    ),
 )
 """What the client's errors say → its cause in few words, the first that fits."""
 
@@ -76,11 +80,11 @@ class LanceDatabase:
         try:
             yield
         except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
-            raise StorageError(f"{self.uri}: the database cannot be {what}: {_reason(error)}") from error
+            raise StorageError(f"{self.uri}: the database cannot be {what}: {shorten_reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
-    """Return the part of an error that tells people something: no paths of LanceDB's sources, no nested structures."""
+def shorten_reason(error: Exception) -> str:
+    """Return the part of a client's error that tells people something: no paths of sources, no nested structures."""
     text = str(error)
     cause = next((cause for pattern, cause in KNOWN_CAUSES if pattern.search(text)), None)
     return f"{cause} ({_detail(text)})" if cause else _detail(text)
