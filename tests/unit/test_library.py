@@ -16,6 +16,7 @@ from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from stackroom.shelf.lock import CatalogueLock
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.port import RowSource
@@ -278,6 +279,18 @@ def test_the_last_of_several_removals_of_a_name_is_put_back_and_never_over_anoth
     assert library.get_installed("films").sources == ("c",)
     with pytest.raises(ConflictError, match="there is a catalogue 'films' already"):
         library.put_back("films")
+
+
+def test_whoever_waits_to_write_a_removed_catalogue_does_not_make_its_folder_again(library: Library) -> None:
+    library.complete(library.reserve("films", "anime"), source="x")
+    library.set_aside("films", now=1_000.0)
+    with (
+        pytest.raises(StorageError, match="'films' cannot be written to: No such file"),
+        CatalogueLock(library.folder / "films", "films").held(0.0),
+    ):
+        pass
+    library.put_back("films")
+    assert [one.name for one in library.list_installed()] == ["films"]
 
 
 def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(library: Library) -> None:

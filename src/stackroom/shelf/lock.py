@@ -19,6 +19,7 @@ class CatalogueLock:
     """A reentrant lock file in the folder of a catalogue."""
 
     def __init__(self, folder: Path, name: str, *, file: str = LOCK_FILE) -> None:
+        self._folder = folder
         self._lock = filelock.FileLock(folder / file)
         self._name = name
 
@@ -30,6 +31,7 @@ class CatalogueLock:
     def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
         """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""
         try:
+            self._folder.stat()  # `filelock` would make the folder of a removed catalogue again
             self._lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:
             raise error_type(
