@@ -13,7 +13,7 @@ from chaos.world import EDITED, World
 from stackroom.assembly.app import App
 from stackroom.control.control import Control
 from support.control import audit_rows
-from support.processes import STACKROOM
+from support.launching import STACKROOM
 
 
 def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from support.processes import STACKROOM, ServerProcess, wait_until
+from support.launching import STACKROOM
+from support.processes import ServerProcess, wait_until
 
 TABLE = "wines"
 ROWS = 400

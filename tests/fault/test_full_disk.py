@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from stackroom.errors import StorageError
 from stackroom.shelf.embedded import store_file
 from stackroom.shelf.embedded.store_file import PUT_BACK, StoreFile
+from support import launching
 
 pytestmark = pytest.mark.row("T8")
 
@@ -53,8 +53,7 @@ def full(small: Path) -> Path:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "STACKROOM_HOME": str(folder / "home"), "STACKROOM_OFFLINE": "1"}
-    command = [sys.executable, "-m", "stackroom", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return launching.run(*arguments, environment=environment)
 
 
 @pytest.mark.parametrize("arguments", READS.values(), ids=READS)

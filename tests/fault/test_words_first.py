@@ -20,9 +20,11 @@ from stackroom.model.vectors import Vector
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.lock import CatalogueLock
+from support import launching
 from support.channels import LineChannel
 from support.embedders import word_vector
-from support.processes import STACKROOM, ServerProcess, wait_until
+from support.launching import STACKROOM
+from support.processes import ServerProcess, wait_until
 from support.wire import LEGACY
 
 pytestmark = pytest.mark.row("N12")
@@ -53,9 +55,7 @@ class Home:
         self.environment = {**os.environ, "STACKROOM_HOME": str(self.home), **server.environment()}
 
     def run(self, *arguments: str) -> None:
-        done = subprocess.run(
-            [*STACKROOM, *arguments], env=self.environment, capture_output=True, text=True, check=False, timeout=60
-        )
+        done = launching.run(*arguments, environment=self.environment)
         assert done.returncode == 0, done.stderr
 
     def add(self, name: str, *options: str) -> None:

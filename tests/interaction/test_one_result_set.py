@@ -6,8 +6,6 @@ page asks over REST, with the parts that it draws.
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 
 from stackroom.model.principal import Action
+from support import launching
 from support.clients import Request
 from support.hosting import Hosted
 
@@ -75,9 +74,9 @@ def ask(asker: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_terminal(hosted: Hosted, query: str, options: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "stackroom", "search", "anime", query, *options, "--limit", "20", "--json"]
     environment = {**os.environ, "STACKROOM_HOME": str(hosted.server.home), "LOG_LEVEL": "ERROR"}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ran = launching.run("search", "anime", query, *options, "--limit", "20", "--json", environment=environment)
+    assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
 

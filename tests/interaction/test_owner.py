@@ -1,7 +1,7 @@
 """Catalogues that are removed, renamed and described while a server runs: it follows at the next call."""
 
+import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from stackroom.shelf.lock import CatalogueLock
-from support.processes import PATIENCE_S, ServerProcess, wait_until
+from support import launching
+from support.processes import ServerProcess, wait_until
 
 pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N13")]
 
@@ -19,17 +20,7 @@ PLAYS = "code,play,note\np1,Hamlet,a prince who waits\np2,The Tempest,an island 
 
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command beside the server."""
-    command = [sys.executable, "-m", "stackroom", *arguments]
-    environment = {"STACKROOM_HOME": str(home), "PATH": "", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run(
-        command,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return launching.run(*arguments, environment={**os.environ, "STACKROOM_HOME": str(home)})
 
 
 @pytest.fixture(scope="module")

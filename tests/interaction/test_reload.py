@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from stackroom.cli.main import cli
 from stackroom.errors import InputError
-from support.processes import STACKROOM, ServerProcess, wait_until
+from support.launching import STACKROOM
+from support.processes import ServerProcess, wait_until
 
 pytestmark = pytest.mark.row("N11")
 DESCRIPTION = "List what a maker has made"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.channels import LineChannel
-from support.processes import STACKROOM
+from support.launching import STACKROOM
 from support.wire import LEGACY
 
 pytestmark = [pytest.mark.model, pytest.mark.row("A13")]

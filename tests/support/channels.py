@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Protocol
 
-from support.processes import STACKROOM
+from support.launching import STACKROOM, launch
 from support.wire import (
     ENVELOPE,
     HELLO,
@@ -307,7 +307,7 @@ class LineChannel(StreamChannel):
 
     def open(self) -> None:
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
+            self.process = launch(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
             )
         self._lines: Queue[bytes] = Queue()

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +11,10 @@ from pathlib import Path
 
 import httpx
 
+from support.launching import STACKROOM, launch, run
+
 PATIENCE_S = 120.0
 """How long a test waits for something that comes in a moment: load makes it later, never wrong."""
-STACKROOM = (sys.executable, "-m", "stackroom")
-"""The command of this tree, whichever is installed."""
 SERVE = (*STACKROOM, "serve", "--http", "--port", "0")
 
 
@@ -34,7 +33,7 @@ class ServerProcess:
         self.log: list[str] = []
         self._heard = threading.Event()
         command = [*program, *arguments]
-        self.process = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.process = launch(command, env=self.environment, stderr=subprocess.PIPE, text=True)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         if not self._heard.wait(PATIENCE_S):
@@ -56,14 +55,7 @@ class ServerProcess:
 
     def run(self, *arguments: str) -> str:
         """Run a `stackroom` command on the same library, and return what it wrote to standard output."""
-        done = subprocess.run(
-            [*STACKROOM, *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        done = run(*arguments, environment=self.environment, timeout_s=PATIENCE_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -77,9 +77,6 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 logger = logging.getLogger(__name__)
 
-_call_ids = random.Random()
-"""PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
-
 ResultT = TypeVar("ResultT")
 
 
@@ -119,7 +116,7 @@ class CallContext:
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
-    call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
+    call_id: str = field(default_factory=lambda: f"{random.getrandbits(64):016x}")
     """The id of the audit entry."""
 
 

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_the_pace_of_late_is_said_rather_than_the_mean_since_the_beginning() -> 
     assert said == "5,120 of 20,000 texts embedded, 40/s, about 10 min left"
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as at a terminal: what a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_answered_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), build_progress("films", hidden=False):
         signal.raise_signal(signal.SIGINT)
