@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -14,7 +15,8 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
-from stackroom.errors import BusyError
+from stackroom.cli.main import main
+from stackroom.errors import BusyError, InputError
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
@@ -31,8 +33,9 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Embedding, Put, ShelfReader
 from stackroom.shelf.postgres_search import view as view_module
+from stackroom.shelf.postgres_search.database import Snapshot
 from stackroom.shelf.postgres_search.shelf import FEW, PostgresqlShelf
-from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.text.analyser import analyse_query
 from support.embedders import WordEmbedder
 from support.libraries import opened
@@ -40,7 +43,8 @@ from support.postgres import PostgresServer
 from support.served import open_shelf
 from support.stock import MODEL, Stock
 
-RECORDS = 1_500
+RECORDS = 2_000
+PARTS = 3
 WORDS = ("robot", "garden", "story", "samurai", "dragon", "castle", "ocean", "winter")
 ONLY_THE_GRAPH = "-cenable_seqscan=off -cenable_bitmapscan=off -cenable_sort=off"
 """Plans for tables that are too large to be sorted."""
@@ -58,9 +62,9 @@ def shelf_on(
 
 @pytest.fixture(scope="module")
 def large(postgresql: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stock]:
-    """A shelf with more records than are compared one by one, a tenth of them Mecha and a hundredth War."""
+    """A shelf of several parts with more records than are compared one by one, a tenth Mecha and a hundredth War."""
     place = postgresql.new_place()
-    place = replace(place, url=place.url + quote(f" {ONLY_THE_GRAPH}"))
+    place = replace(place, url=place.url + quote(f" {ONLY_THE_GRAPH}"), parts=PARTS)
     shelf = shelf_on(tmp_path_factory.mktemp("large") / "shelf", PACKAGES.get("anime").spec, place, few=100)
     stock, draw = Stock(shelf=shelf, spec=shelf.spec), np.random.default_rng(3)
     records = [
@@ -97,6 +101,25 @@ def test_the_promised_share_of_the_nearest_ten_is_found(large: Stock, share: str
     assert np.mean(recalls) >= view.promises.recall_at_10
 
 
+@pytest.mark.parametrize("share", ["all", "10 %"])
+def test_the_nearest_are_merged_from_the_graphs_of_all_parts(
+    large: Stock, share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope, plans = WHOLE if share == "all" else in_group(large, "Mecha"), list[str]()
+    read = Snapshot.rows
+
+    def explained(snapshot: Snapshot, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        if "<->" in query:
+            plans.append("\n".join(line for (line,) in read(snapshot, f"EXPLAIN {query}", *values)))
+        return read(snapshot, query, *values)
+
+    monkeypatch.setattr(Snapshot, "rows", explained)
+    large.shelf.reader().nearest(large.vector("query")[None], scope=scope, limit=10)
+    (plan,) = plans
+    assert "Merge Append" in plan
+    assert [plan.count(f"Index Scan using documents_{part}_vector_idx") for part in range(PARTS)] == [1] * PARTS
+
+
 def test_totals_are_exact_up_to_the_promised_number_and_from_it_on_a_lower_bound(large: Stock) -> None:
     view = replace(large.shelf.reader(), promises=Promises(totals_up_to=300))
     asked, few = analyse_query("robot", synonyms={}), analyse_query("winter", synonyms={})
@@ -120,6 +143,17 @@ def test_values_are_counted_exactly_in_small_scopes_and_in_a_sample_of_large_one
     assert sampling.count(most) == 501, "more than are counted"
     assert sampled != true
     assert sampled["Drama"] == pytest.approx(true["Drama"], rel=0.25)
+
+
+def test_a_list_of_more_records_than_are_counted_is_a_sample_of_all_of_them(large: Stock) -> None:
+    exact = large.shelf.reader()
+    sampling = replace(exact, promises=Promises(facets_up_to=500))
+    most = Scope(conditions=(Range(large.number_field, at_least=2001),))
+    every, sample = exact.scan(scope=most, limit=RECORDS), sampling.scan(scope=most, limit=sampling.count(most))
+    assert len(sample) == 501
+    assert sample == sorted(set(sample) & set(every))
+    assert np.mean(sample) == pytest.approx(np.mean(every), rel=0.1)
+    assert sampling.scan(scope=most, limit=RECORDS) == every
 
 
 def test_rankings_by_words_are_exact_however_little_is_read_at_once(
@@ -146,7 +180,7 @@ def test_every_answer_says_what_is_promised_of_it(large: Stock) -> None:
 
 
 def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_names(
-    postgresql: PostgresServer, tmp_path: Path
+    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "catalogues" / "anime"
     folder.mkdir(parents=True)
@@ -159,6 +193,12 @@ def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_name
         assert answer["results"]
         assert f"anime: {Promises()}" in answer["notes"]
     assert not (folder / "index").exists()
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
+    assert not main(["embed", "anime", "--status"])
+    _, parts, ranges = capsys.readouterr().out.splitlines()
+    assert parts.startswith("indexes of parts: 1 of 1 done")
+    assert ranges.startswith("indexing: 1 of 1 done, 305 items in ")
+    assert ranges.endswith("; workers: 1, failures: 0")
 
 
 def test_the_file_that_names_the_store_chooses_the_search(postgresql: PostgresServer, tmp_path: Path) -> None:
@@ -166,9 +206,16 @@ def test_the_file_that_names_the_store_chooses_the_search(postgresql: PostgresSe
     shelf_on(tmp_path, spec, postgresql.new_place()).close()
     with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
         assert shelf.describe().kind == "postgresql"
-    (tmp_path / PLACE_FILE).write_text((tmp_path / PLACE_FILE).read_text().replace('search = "postgresql"', ""))
+    told = (tmp_path / PLACE_FILE).read_text()
+    (tmp_path / PLACE_FILE).write_text(told.replace('search = "postgresql"', ""))
     with closing(EmbeddedShelf.open(tmp_path, spec)) as shelf:
         assert shelf.describe().kind == "embedded"
+    (tmp_path / PLACE_FILE).write_text(f"{told}parts = 4\n")
+    place = find_place(tmp_path)
+    assert place is not None
+    assert place.parts == 4
+    with pytest.raises(InputError, match="1 or more"):
+        replace(place, parts=-1)
 
 
 def test_a_view_whose_transaction_was_ended_answers_as_before_unless_there_were_changes(

@@ -99,8 +99,8 @@ def test_servers_share_the_texts_and_each_is_embedded_once(server_of: OpenServer
     for shelf in shelves:
         assert shelf.count_unembedded() == 0
         assert np.any(shelf.reader().vectors(shelf.store.list_keys()), axis=1).all()
-    progress = shelves[0].store.find_progress()
-    assert (progress["ranges"], progress["done"], progress["texts"], progress["workers"]) == (6, 6, RECORDS, 1)
+    progress = shelves[0].find_progress()["embedding"]
+    assert (progress["ranges"], progress["done"], progress["items"], progress["workers"]) == (6, 6, RECORDS, 1)
 
 
 def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) -> None:
@@ -111,10 +111,10 @@ def test_a_range_that_failed_is_noted_and_left_to_others(server_of: OpenServer) 
 
     with pytest.raises(ModelError):
         embed(first, CountingEmbedder(fail))
-    progress = first.store.find_progress()
+    progress = first.find_progress()["embedding"]
     assert (progress["done"], progress["failures"], progress["error"]) == (0, 1, "the model is damaged")
     assert embed(second, CountingEmbedder()).embedded == RECORDS
-    assert second.store.find_progress()["done"] == 6
+    assert second.find_progress()["embedding"]["done"] == 6
 
 
 def test_a_worker_that_is_cut_off_gives_its_range_back(server_of: OpenServer, postgresql: PostgresServer) -> None:

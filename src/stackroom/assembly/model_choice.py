@@ -165,9 +165,9 @@ def want_present_model(workshop: Workshop, name: str) -> ModelChoice:
 
 
 def find_shared_progress(workshop: Workshop, name: str) -> Mapping[str, Any]:
-    """Return how far the machines are that embed a catalogue together; nothing where its records are in its folder."""
+    """Return how far the machines are that share work on a catalogue; nothing where its records are in its folder."""
     with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
-        return shelf.store.find_progress()
+        return shelf.find_progress()
 
 
 def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> IngestReport:
@@ -178,6 +178,8 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
     if (problem := embedder.check()) is not None:
         raise ModelError(problem)
     report = IngestReport()
+    with closing(workshop.open_shelf(installed)) as shelf:
+        shelf.join_build()
     with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
         embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
         keep_calibration(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed)

@@ -22,6 +22,7 @@ SENTENCES = (
     "the tax return of a small company",
 )
 """Two sentences of similar meaning, and one of another."""
+WORK = "{done} of {ranges} done, {items} items in {seconds:.0f} s; workers: {workers}, failures: {failures} {error}"
 COLUMNS = ("model", "where", "dimension", "ready", "graph")
 LEAST_MARGIN = 0.3
 """Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
@@ -86,13 +87,14 @@ def check_command() -> None:
 
 @click.command("embed")
 @click.argument("catalogue")
-@click.option("--status", is_flag=True, help="Only tell how many texts wait, and how far the machines are.")
+@click.option("--status", is_flag=True, help="Only tell how many texts wait, and how far embedding and indexing are.")
 @json_option
 def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
     """Embed the records of CATALOGUE that have no vector yet, while it is read.
 
     Where the records are in PostgreSQL, run it on as many machines as there are: each takes ranges of keys that no
-    other has, and one that ends early leaves its range to the others. Safe to run again: what is embedded stays.
+    other has, and one that ends early leaves its range to the others. Where another machine builds an index there, it
+    takes part in that first. Safe to run again: what is embedded stays.
 
     Example: stackroom embed films --status
     """
@@ -108,6 +110,5 @@ def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
     if not status:
         click.echo(f"{catalogue}: {embedded} texts embedded here")
     click.echo(f"{waiting} texts wait for a vector")
-    if shared.get("ranges"):
-        click.echo("{done} of {ranges} ranges are done: {texts} texts in {seconds:.0f} s".format_map(shared))
-        click.echo("{workers} workers, {failures} failures {error}".format_map(shared).rstrip())
+    for kind, work in shared.items():
+        click.echo(f"{kind}: {WORK.format_map(work)}".rstrip())

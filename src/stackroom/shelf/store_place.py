@@ -5,12 +5,12 @@ With the line `search = "postgresql"`, its index is in that database too, and no
 The file may have a password: only its owner can read it, and messages show the address without it.
 """
 
+import dataclasses
 import importlib
 import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
 SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StorePlace:
     """The address of a database, and the schema of a catalogue in it."""
 
@@ -38,12 +38,16 @@ class StorePlace:
     schema: str
     search: str = ""
     """Where the index is: in the database, or where nothing is said in the folder of each server."""
+    parts: int = 0
+    """How many parts the tables of an index in the database get when it is built; 0: by the number of records."""
 
     def __post_init__(self) -> None:
         if not SCHEME.match(self.url):
             raise InputError("the address of a store begins with postgresql://")
         if self.search not in ("", IN_DATABASE):
             raise InputError(f"'search' is '{self.search}'; it can be '{IN_DATABASE}', or left out")
+        if self.parts < 0:
+            raise InputError(f"'parts' is {self.parts}; it can be 1 or more, or left out")
 
     @property
     def shown(self) -> str:
@@ -61,10 +65,11 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     path = folder / file
     try:
         told = tomllib.loads(path.read_text())
-        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=str(told.get("search", "")))
+        search, parts = str(told.get("search", "")), int(told.get("parts", 0))
+        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, parts=parts)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, InputError) as error:
+    except (OSError, ValueError, TypeError, KeyError, InputError) as error:
         raise StorageError(f'{folder.name}/{file} is damaged; it has two lines: url = "…", schema = "…"') from error
 
 
@@ -76,7 +81,7 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         return
     before = os.umask(0o077)
     try:
-        told = {"url": place.url, "schema": place.schema, **({"search": place.search} if place.search else {})}
+        told = {name: value for name, value in dataclasses.asdict(place).items() if value}
         replace_file(path, "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items()).encode())
     finally:
         os.umask(before)

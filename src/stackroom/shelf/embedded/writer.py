@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
@@ -66,6 +67,13 @@ class StoreWriter:
         held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
         with held, self.store.embedding_parts(wait_s=wait_s) as parts:
             yield parts
+
+    def find_progress(self) -> Mapping[str, Any]:
+        """Return how far the machines are that share work on this catalogue; nothing where there is only this one."""
+        return self.store.find_progress()
+
+    def join_build(self) -> None:
+        """Take part in the build of an index that several machines share; one in a folder is not shared."""
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""

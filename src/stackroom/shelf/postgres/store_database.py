@@ -25,7 +25,7 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
-from stackroom.shelf.postgres.shared_work import SharedWork, find_progress, wait_for
+from stackroom.shelf.postgres.shared_work import SharedWork, find_progress, share_embedding, wait_for
 
 LAYOUT = 1
 TABLES = """
@@ -233,15 +233,11 @@ class StoreDatabase:
             query, lock_id = "SELECT pg_try_advisory_lock_shared(%s)", self._lock_id("embedder")
             if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
                 raise EmbeddingElsewhereError(f"catalogue '{self._name}' is embedded by another server alone")
-            work = SharedWork(db, unembedded, wait_s=wait_s)
-            try:
+            with share_embedding(db, unembedded, wait_s=wait_s) as work:
                 yield work
-            except BaseException as error:
-                work.give_back(error)
-                raise
 
-    def find_progress(self) -> dict[str, Any]:
-        """Return how far workers are with the texts to embed, what it cost, and the last failure."""
+    def find_progress(self) -> dict[str, dict[str, Any]]:
+        """Return how far workers are with the texts to embed, what it cost, and a failure."""
         with self._working() as db:
             return find_progress(db)
 

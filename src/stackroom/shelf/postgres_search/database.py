@@ -7,15 +7,20 @@ present one. A snapshot of a former one keeps its schema from being dropped, unt
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.model.record import Key
 from stackroom.model.vectors import Vector
+from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres.shared_work import TABLE as WORK
+from stackroom.shelf.postgres.shared_work import find_progress, plan
+from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 
 OLDEST_PGVECTOR = (0, 8)
 """The first version whose index goes on where a filter has left out what it found."""
@@ -24,11 +29,9 @@ IDLE_LIMIT_S = 60
 """How long a snapshot may be idle: an open transaction keeps PostgreSQL from removing what was replaced since."""
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
-DROP_WAIT_MS = 50
-IDLE_CONNECTIONS = 4
-SEARCHED_DEEP = 400
-"""The number of vectors that the graph keeps in view: .996 of the true ten are found at 100,000 records."""
-MOST_SCANNED = 200_000
+DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
+SEARCHED_DEEP, MOST_SCANNED = 400, 200_000
+"""The number of vectors that a graph keeps in view: .996 of the true ten are found at 100,000 records; and the most."""
 SESSION = {
     "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
     "hnsw.ef_search": str(SEARCHED_DEEP),
@@ -37,12 +40,13 @@ SESSION = {
     "jit": "off",
 }
 
+KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
 CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
 NAME_CHARS = 30
 """How much of the name of a catalogue's schema is in those of its generations: PostgreSQL cuts names at 63."""
 TABLES = """
 CREATE TABLE reached (change_no bigint NOT NULL, vector_no bigint NOT NULL, token text NOT NULL, mean bytea,
-    mean_of bigint NOT NULL);
+    mean_of bigint NOT NULL, digest text NOT NULL);
 CREATE TABLE entries (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash bigint NOT NULL,
     field smallint NOT NULL, term bytea NOT NULL, category bytea NOT NULL, value bytea NOT NULL);
 CREATE INDEX ON entries (hash);
@@ -52,16 +56,25 @@ CREATE TABLE classes (id integer PRIMARY KEY, audiences text[] NOT NULL, records
     lengths bigint[] NOT NULL);
 CREATE TABLE documents (key bigint PRIMARY KEY, class integer NOT NULL, columns integer[] NOT NULL,
     words integer[] NOT NULL, posted integer[] NOT NULL, lengths integer[] NOT NULL, numbers float8[] NOT NULL,
-    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension});
-CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL, PRIMARY KEY (entry, block));
-INSERT INTO reached VALUES (0, 0, '', NULL, 0);
+    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension})
+    PARTITION BY HASH (key);
+CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL, PRIMARY KEY (entry, block))
+    PARTITION BY HASH (entry);
+"""
+PART = """
+CREATE TABLE documents_{part} PARTITION OF documents FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
+CREATE TABLE postings_{part} PARTITION OF postings FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
 """
 INDEXES = """
-CREATE INDEX ON documents USING gin (columns);
-CREATE INDEX ON documents USING gin (words);
-CREATE INDEX ON documents (key) WHERE vector IS NULL;
+CREATE INDEX ON documents_{part} USING gin (columns);
+CREATE INDEX ON documents_{part} USING gin (words);
+CREATE INDEX ON documents_{part} (key) WHERE vector IS NULL;
 """
 """Made after the first records: building them at once takes a fraction of the time."""
+PART_RECORDS, MOST_PARTS = 1_000_000, 32
+"""For how many records there is a part where their number is not set, and the most that there are by this rule."""
+INDEXING, INDEXING_PARTS = "indexing", "indexes of parts"
+"""The kinds of work of a build: ranges of keys, then the indexes of each part."""
 
 
 class Reached(NamedTuple):
@@ -74,6 +87,8 @@ class Reached(NamedTuple):
     mean: bytes | None
     mean_of: int
     """The number of vectors that the mean was measured of."""
+    digest: str
+    """What the index is made by."""
 
 
 class Connections:
@@ -88,15 +103,13 @@ class Connections:
 
     def take(self) -> "psycopg.Connection[Any]":
         """Return a connection, which is given back after use."""
-        while (connection := self._find_idle()) is not None:
-            if _answers(connection):
+        while self._idle:
+            with suppress(IndexError, psycopg.Error):  # taken by another thread, or ended by the server meanwhile
+                connection = self._idle.pop()
+                connection.execute("SELECT 1")
+                connection.rollback()
                 return connection
-            connection.close()
         return self._connect()
-
-    def _find_idle(self) -> "psycopg.Connection[Any] | None":
-        with self._guard:
-            return self._idle.pop() if self._idle else None
 
     def give_back(self, connection: "psycopg.Connection[Any]") -> None:
         """End the transaction of a connection, and keep it for the next."""
@@ -129,6 +142,15 @@ class Connections:
         finally:
             self.give_back(connection)
 
+    @contextmanager
+    def working(self, schema: str) -> "Iterator[psycopg.Connection[Any]]":
+        """Use a connection of one's own in a generation's schema, whose transactions the block begins and ends."""
+        with failing_as_storage(), closing(self.take()) as connection:
+            connection.autocommit = True
+            connection.execute("SET idle_in_transaction_session_timeout = 0")
+            enter(connection, schema, until="SESSION")
+            yield connection
+
     def _connect(self) -> "psycopg.Connection[Any]":
         with failing_as_storage():
             connection = psycopg.connect(self._url, connect_timeout=CONNECT_S, tcp_user_timeout=1_000 * ANSWER_S)
@@ -137,16 +159,6 @@ class Connections:
             connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
             connection.commit()
         return connection
-
-
-def _answers(connection: "psycopg.Connection[Any]") -> bool:
-    """Tell whether an idle connection was not ended by the server meanwhile."""
-    try:
-        connection.execute("SELECT 1")
-        connection.rollback()
-    except psycopg.Error:
-        return False
-    return True
 
 
 @contextmanager
@@ -166,9 +178,9 @@ def _first_line(error: psycopg.Error) -> str:
     return str(error).partition("\n")[0]
 
 
-def enter(connection: "psycopg.Connection[Any]", schema: str) -> None:
-    """Let the names of tables mean those of a generation, until the transaction ends."""
-    path = sql.SQL("SET LOCAL search_path TO {}, {}")
+def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: LiteralString = "LOCAL") -> None:
+    """Let the names of tables mean those of a generation, until the transaction or the SESSION ends."""
+    path = sql.SQL("SET " + until + " search_path TO {}, {}")
     connection.execute(path.format(sql.Identifier(schema), sql.Identifier(EXTENSION_SCHEMA)))
 
 
@@ -218,18 +230,40 @@ class Generations:
             last, is_known = db.execute(query, (token,)).fetchone() or ("", False)
         return str(last), bool(is_known or token in ("", last))
 
-    def create(self, dimension: int | None) -> int:
-        """Create the empty tables of the next generation, which is not the present one yet."""
+    def create(self, reached: Reached, *, dimension: int | None, parts: int) -> int:
+        """Create the empty tables of the next generation, which is not the present one yet, and plan its build."""
         with self._connections.writing() as db:
             require_pgvector(db)
             db.execute(CONTROL)
+            ((first, last, records),) = db.execute(KEYS).fetchall()
+        parts = parts or min(1 + records // PART_RECORDS, MOST_PARTS)
         number = max([0, *self._list(), *self._present()]) + 1
         schema = self.schema(number)
         with self._connections.writing() as db:
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
             enter(db, schema)
-            db.execute(TABLES.format(dimension=f"({dimension:d})" if dimension else ""))
+            db.execute(TABLES.format(dimension=f"({dimension:d})" if dimension else "") + WORK)
+            for part in range(parts):
+                db.execute(PART.format(part=part, parts=parts))
+            db.execute("INSERT INTO reached VALUES (%s, %s, %s, %s, %s, %s)", reached)
+            before = first // BLOCK_KEYS * BLOCK_KEYS - 1  # a range is a block of postings
+            plan(db, INDEXING, KeyRange(Key(before), Key(last)), step=BLOCK_KEYS)
+            plan(db, INDEXING_PARTS, KeyRange(Key(0), Key(parts)), step=1)
         return number
+
+    def find_unpublished(self) -> tuple[int, Reached] | None:
+        """Return the generation that is being built, or whose build was broken off, and the state it will have."""
+        last = max(self._list(), default=0)
+        if not last or last in self._present():
+            return None
+        with self._connections.writing(self.schema(last)) as db:
+            ((*reached,),) = db.execute("SELECT * FROM reached").fetchall()
+        return last, Reached(*reached)
+
+    def find_progress(self) -> dict[str, dict[str, Any]]:
+        """Return how far the last build is, what it cost, and a failure."""
+        with self._connections.writing(self.schema(max(self._list(), default=0))) as db:
+            return find_progress(db) if db.execute("SELECT to_regclass('work')").fetchone() != (None,) else {}
 
     def publish(self, generation: int, digest: str) -> None:
         """Make a generation the present one. Commit point of a build."""
@@ -239,10 +273,7 @@ class Generations:
 
     def drop_former(self) -> None:
         """Drop the generations that are not the present one and that no snapshot is of."""
-        present = self._present()
-        for number in self._list():
-            if number in present:
-                continue
+        for number in set(self._list()).difference(self._present()):
             with suppress(StorageError), self._connections.writing() as db:
                 db.execute(f"SET LOCAL lock_timeout = {DROP_WAIT_MS}")
                 db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema(number))))
@@ -269,7 +300,7 @@ class Snapshot:
         """The generation that it is of, where that is not the present one."""
         self._guard = threading.RLock()
         self.generation, self.digest = 0, ""
-        self.reached = Reached(0, 0, "", None, 0)
+        self.reached = Reached(0, 0, "", None, 0, "")
         self._begin()
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -16,8 +16,6 @@ from stackroom.text.titles import MAX_NAME_CHARS, name_spellings
 ALL_WORDS, NAMES, GRAMS, FIRST_APART = -1, -2, -3, -10
 """The numbers of the fields of terms that are no columns; from the last one down, fields with words of their own."""
 GRAM_CHARS = 3
-NAMES_TEXT_PLACE = 0
-"""The place of the folded names among the texts of a document, those of `text_columns` follow."""
 
 
 class Term(NamedTuple):
@@ -75,7 +73,9 @@ class DocumentBuilder:
         postings = _grams_of(dict.fromkeys(names))
         for field, bag in zip(self.groups, bags, strict=True):
             size = length_code(bag.total())
-            postings |= {Term(field, token): _bounded(often, size) for token, often in bag.items()}
+            postings |= {
+                Term(field, token): Occurrence(min(often, MOST_IN_A_BYTE), size) for token, often in bag.items()
+            }
         return Document(
             key=key,
             audiences=tuple(sorted(set(record.audiences or (PUBLIC,)))),
@@ -127,7 +127,3 @@ def _grams_of(names: Iterable[str]) -> dict[Term, Occurrence]:
         for gram in grams_of(name):
             sizes.setdefault(gram, []).append(min(len(name.encode()), MOST_IN_A_BYTE))
     return {Term(GRAMS, gram): Occurrence(min(some), max(some)) for gram, some in sizes.items()}
-
-
-def _bounded(often: int, size: int) -> Occurrence:
-    return Occurrence(min(often, MOST_IN_A_BYTE), size)

@@ -43,11 +43,6 @@ class Selection:
     """Whether audiences alone are limited, so that what is selected is counted already."""
 
     @property
-    def where(self) -> str:
-        """The clause as the end of a query without other conditions."""
-        return f"WHERE {self.clause}" if self.clause else ""
-
-    @property
     def also(self) -> str:
         """The clause as a further condition."""
         return f"AND {self.clause}" if self.clause else ""
@@ -57,7 +52,9 @@ class Selection:
         """The keys in order where they are few, else None."""
         if not self.clause or self.is_of_classes:
             return None
-        rows = self.snapshot.rows(f"SELECT key FROM documents {self.where} LIMIT {self.few + 1}", *self.values)
+        rows = self.snapshot.rows(
+            f"SELECT key FROM documents WHERE true {self.also} LIMIT {self.few + 1}", *self.values
+        )
         return None if len(rows) > self.few else np.sort(np.array([key for (key,) in rows], dtype=np.int64))
 
     def only(self, keys: Integers) -> Integers:
@@ -74,7 +71,7 @@ class Selection:
         """Return how many there are, at most this many."""
         if self.keys is not None:
             return min(len(self.keys), most)
-        counted = f"SELECT count(*) FROM (SELECT 1 FROM documents {self.where} LIMIT {most}) AS counted"
+        counted = f"SELECT count(*) FROM (SELECT 1 FROM documents WHERE true {self.also} LIMIT {most}) AS counted"
         return int(self.snapshot.rows(counted, *self.values)[0][0])
 
 

@@ -1,12 +1,13 @@
-"""Bringing an index up to its store: the records changed since, and the vectors that came later.
+"""Building an index, and bringing it up to its store: the records changed since, and the vectors that came later.
 
-An update is one transaction, in which the former terms of its records are counted out and the new ones in. Only one
-server does it at a time, under a lock of the database.
+A build is cut into ranges of keys, then into the parts of its tables; any number of servers take them from the
+database, each in one transaction, and one of them publishes it. An update is one transaction, in which the former terms
+of its records are counted out and the new ones in. Only one server does it at a time, under a lock of the database.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, groupby
 from typing import Any
@@ -17,19 +18,27 @@ import psycopg
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError
 from stackroom.model.record import Key
-from stackroom.model.vectors import FEW, ModelId, Vector, centre
-from stackroom.shelf.embedded.segment import SegmentRow
+from stackroom.model.vectors import FEW, centre
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
-from stackroom.shelf.port import Embedding
-from stackroom.shelf.postgres_search.database import INDEXES, Connections, Generations, vector_text
+from stackroom.shelf.postgres.shared_work import SharedWork, count_left
+from stackroom.shelf.postgres_search.database import (
+    INDEXES,
+    INDEXING,
+    INDEXING_PARTS,
+    Connections,
+    Generations,
+    Reached,
+    vector_text,
+)
 from stackroom.shelf.postgres_search.documents import Document, DocumentBuilder
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS, block_of, changed_block
-from stackroom.shelf.postgres_search.terms import Classes, CountChanges, Dictionary
+from stackroom.shelf.postgres_search.terms import CountChanges, Dictionary
 from stackroom.shelf.terms import number_fields
 
-INDEX_FORMAT = 1
-BATCH_KEYS = BLOCK_KEYS
+INDEX_FORMAT = 2
+PARTS_AT_ONCE, PUBLISH_WAIT_S = 4, 600
+"""How many connections of one server make indexes at once, and how long it waits for the one that publishes them."""
 GROWN = 2
 """The mean is measured again when there are this many times as many vectors."""
 MOST_DIMENSIONS = 4_000
@@ -44,25 +53,26 @@ PUT_BLOCKS = """INSERT INTO postings SELECT * FROM unnest(%s::int[], %s::int[], 
                 ON CONFLICT (entry, block) DO UPDATE SET data = excluded.data"""
 DROP_BLOCKS = """DELETE FROM postings USING unnest(%s::int[], %s::int[]) AS gone(entry, block)
                  WHERE postings.entry = gone.entry AND postings.block = gone.block"""
+ALONE, TRY_ALONE = "SELECT pg_advisory_xact_lock(hashtext(%s))", "SELECT pg_try_advisory_xact_lock(hashtext(%s))"
 REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
-
-logger = logging.getLogger(__name__)
 
 Place = tuple[int, int]
 """A block of postings: the number of the term, and that of the block."""
 
 
 class SearchIndex:
-    """Writes the index of a catalogue."""
+    """Builds the index of a catalogue, and brings it up to the store."""
 
-    def __init__(self, connections: Connections, generations: Generations, spec: CatalogueSpec, store: Store) -> None:
+    def __init__(
+        self, connections: Connections, generations: Generations, spec: CatalogueSpec, store: Store, *, parts: int = 0
+    ) -> None:
         self._connections = connections
         self._generations = generations
         self._spec = spec
         self._store = store
-        self._documents = DocumentBuilder(spec)
-        self._dictionary = Dictionary()
-        self._dictionary_of = 0
+        self._parts = parts
+        """How many parts the next build makes; 0 leaves it to the number of records."""
+        self._writer = self._writer_of(0)
 
     def digest(self) -> str:
         """Return what an index is made by; one that is made by another is of no use."""
@@ -73,7 +83,7 @@ class SearchIndex:
         """Keep other servers from writing the index; raise BusyError where one does so for longer than the wait."""
         with self._connections.writing() as db:
             db.execute(f"SET LOCAL lock_timeout = {max(1, round(1_000 * wait_s)):d}")
-            db.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._generations.schema(0),))
+            db.execute(ALONE, (self._generations.schema(0),))
             yield
 
     def catch_up(self, *, wait_s: float) -> None:
@@ -87,8 +97,8 @@ class SearchIndex:
                 found = self._generations.find(db)
             if found is None or found[1] != self.digest() or not self._follow(found[0]):
                 self.publish(self.build())
-                return
-        self._generations.drop_former()
+            else:
+                self._generations.drop_former()
 
     def _follow(self, generation: int) -> bool:
         """Index what has changed since; False where the index is of another history of the store."""
@@ -101,8 +111,10 @@ class SearchIndex:
             if reached > wanted:
                 raise BusyError(self._store.why_stale() or "another server has just changed the catalogue; ask again")
             if reached < wanted or vectors < stored:
-                self._use_dictionary(generation)
-                self._index_all(db, self._store.changed_since(reached) if reached < wanted else [])
+                if self._writer.schema != self._generations.schema(generation):
+                    self._writer = self._writer_of(generation)
+                for _, keys in groupby(self._store.changed_since(reached), key=block_of):
+                    self._writer.write(db, list(keys), is_new=False)
                 if vectors < stored or self._mean_is_old(db):
                     self._index_vectors(db)
                 db.execute(REACHED, (wanted, max(vectors, stored), last))
@@ -110,109 +122,91 @@ class SearchIndex:
         return True
 
     def build(self) -> int:
-        """Build a generation from all records, which readers do not see before it is published; alone."""
-        model = self._store.model()
-        generation = self._generations.create(model.dimension if model else None)
-        self._use_dictionary(generation)
-        schema = self._generations.schema(generation)
-        wanted, stored = self._store.change_no(), self._store.counter(STORED_VECTORS)
-        last, _ = self._generations.find_write("")
-        with self._connections.writing(schema) as db:
-            self._save_mean(db)
-        for keys in _by_block(sorted(self._store.list_keys())):
-            with self._connections.writing(schema) as db:
-                self._index_batch(db, keys, is_new=True)
-        with self._connections.writing(schema) as db:
-            self._create_indexes(db, model)
-            db.execute(REACHED, (wanted, stored, last))
-        with self._connections.writing(schema) as db:
+        """Build a generation from all records, which readers do not see before it is published; alone.
+
+        Other servers may take part by `join_build`. A build that was broken off is continued.
+        """
+        generation = self._find_unfinished() or self._plan()
+        self._work_on(generation)
+        with self._connections.writing(self._generations.schema(generation)) as db:
             db.execute("ANALYZE documents")
         return generation
 
+    def join_build(self) -> None:
+        """Take part in the build that another server has begun, if there is one, until it is published."""
+        with self._connections.writing() as db:
+            is_free = db.execute(TRY_ALONE, (self._generations.schema(0),)).fetchone() == (True,)
+        self._store.state()
+        if not is_free and (generation := self._find_unfinished()) is not None:
+            self._work_on(generation)
+            with self.alone(wait_s=PUBLISH_WAIT_S):
+                pass
+
     def publish(self, generation: int) -> None:
-        """Make a generation that was built the present one."""
+        """Make a generation that was built the present one, and bring it up to the store."""
         self._generations.publish(generation, self.digest())
-        self._store.note_indexed(self._store.counter(STORED_VECTORS))
+        self._follow(generation)
         self._generations.drop_former()
 
-    def _use_dictionary(self, generation: int) -> None:
-        if self._dictionary_of != generation:
-            self._dictionary.forget()
-            self._dictionary_of = generation
-
-    def _create_indexes(self, db: "psycopg.Connection[Any]", model: ModelId | None) -> None:
-        db.execute(INDEXES)
-        for place in range(1, len(number_fields(self._spec)) + 1):
-            db.execute(f"CREATE INDEX ON documents ((numbers[{place}]))")
-        if model is not None and model.dimension <= MOST_DIMENSIONS:
-            db.execute("CREATE INDEX ON documents USING hnsw (vector halfvec_l2_ops)")
-
-    def _index_all(self, db: "psycopg.Connection[Any]", keys: Sequence[Key]) -> None:
-        try:
-            for batch in _by_block(keys):
-                self._index_batch(db, batch, is_new=False)
-        except BaseException:
-            self._dictionary.forget()  # the numbers of new terms are rolled back
-            raise
-
-    def _index_batch(self, db: "psycopg.Connection[Any]", keys: Sequence[Key], *, is_new: bool) -> None:
-        """Replace what the index has of these keys, which are of one block, by what the store has."""
-        groups = len(self._documents.groups)
-        counts, classes, blocks = CountChanges(groups), Classes(db, groups), BlockChanges()
-        if not is_new:
-            with db.cursor(binary=True) as cursor:
-                for key, kind, columns, words, posted, lengths in cursor.execute(FORMER, (list(keys),)):
-                    counts.add(-1, kind, {*columns, *words, *posted}, lengths)
-                    blocks.remove(key, posted)
-        rows = {row.key: row for row in self._store.iter_rows(keys)}
-        documents = [self._documents.build(row.key, row.record) for row in rows.values()]
-        terms = chain.from_iterable((*one.columns, *one.words, *one.postings) for one in documents)
-        numbers = self._dictionary.numbers_of(db, terms)
-        vectors = self._vectors_of(db, list(rows))
-        written = []
-        for document in documents:
-            columns, words = [numbers[one] for one in document.columns], [numbers[one] for one in document.words]
-            posted, kind = [numbers[one] for one in document.postings], classes.number_of(document.audiences)
-            counts.add(1, kind, {*columns, *words, *posted}, document.lengths)
-            blocks.add(document, numbers)
-            terms_of = columns, words, posted
-            written.append(_document_row(document, kind, terms_of, rows[document.key], vectors.get(document.key)))
-        with db.cursor() as cursor:
-            cursor.executemany(DOCUMENT, written)
-        counts.save(db)
-        blocks.save(db, is_new=is_new)
-
-    def _vectors_of(self, db: "psycopg.Connection[Any]", keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of these records, centred where their model asks for it."""
+    def _plan(self) -> int:
+        """Create a generation whose build has not begun."""
         model = self._store.model()
-        if model is None:
-            return {}
-        found = self._store.embeddings_of(keys, model)
-        mean = _mean_of(db)
-        return {
-            key: one
-            if mean is None or one.vector is None
-            else Embedding(digest=one.digest, vector=centre(one.vector, mean))
-            for key, one in found.items()
-        }
+        wanted, stored = self._store.change_no(), self._store.counter(STORED_VECTORS)
+        last, _ = self._generations.find_write("")
+        reached = Reached(wanted, stored, last, *self._measure_mean(), self.digest())
+        return self._generations.create(reached, dimension=model.dimension if model else None, parts=self._parts)
+
+    def _find_unfinished(self) -> int | None:
+        """Return the generation that is being built from what this store has."""
+        found = self._generations.find_unpublished()
+        if found is None:
+            return None
+        generation, planned = found
+        _, is_known = self._generations.find_write(planned.token)
+        has_vectors = planned.vector_no <= self._store.counter(STORED_VECTORS)
+        is_reached = is_known and has_vectors and planned.change_no <= self._store.change_no()
+        return generation if is_reached and planned.digest == self.digest() else None
+
+    def _work_on(self, generation: int) -> None:
+        """Do what is left of a build, with any other server that does so."""
+        schema, writer = self._generations.schema(generation), self._writer_of(generation)
+        with self._connections.working(schema) as db:
+            with SharedWork(db, INDEXING) as ranges:
+                for after, until in ranges:
+                    ranges.items = writer.write(db, [Key(key) for key in range(after + 1, until + 1)], is_new=True)
+            left = count_left(db, INDEXING_PARTS)
+        with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+            list(pool.map(self._index_parts, [schema] * min(left, PARTS_AT_ONCE)))
+
+    def _index_parts(self, schema: str) -> None:
+        """Make the indexes of parts that no other worker has taken."""
+        with self._connections.working(schema) as db, SharedWork(db, INDEXING_PARTS) as parts:
+            for part, _ in parts:
+                self._create_indexes(db, part)
+
+    def _writer_of(self, generation: int) -> "RecordWriter":
+        return RecordWriter(self._connections, self._generations.schema(generation), self._spec, self._store)
+
+    def _create_indexes(self, db: "psycopg.Connection[Any]", part: int) -> None:
+        db.execute(INDEXES.format(part=part))
+        for place in range(1, len(number_fields(self._spec)) + 1):
+            db.execute(f"CREATE INDEX ON documents_{part} ((numbers[{place}]))")
+        model = self._store.model()
+        if model is not None and model.dimension <= MOST_DIMENSIONS:
+            db.execute(f"CREATE INDEX ON documents_{part} USING hnsw (vector halfvec_l2_ops)")
 
     def _index_vectors(self, db: "psycopg.Connection[Any]") -> None:
         """Store the vectors that came later than their records; all of them again where their mean has moved."""
         has_moved = self._mean_is_old(db)
         if has_moved:
-            self._save_mean(db)
+            db.execute("UPDATE reached SET mean = %s, mean_of = %s", self._measure_mean())
         after, which = Key(0), "" if has_moved else "AND vector IS NULL"
-        query = f"SELECT key FROM documents WHERE key > %s {which} ORDER BY key LIMIT {BATCH_KEYS}"
-        update = "UPDATE documents SET digest = %s, awaits = %s, vector = %s::halfvec WHERE key = %s"
+        query = f"SELECT key FROM documents WHERE key > %s {which} ORDER BY key LIMIT {BLOCK_KEYS}"
+        update = "UPDATE documents SET digest = %s, awaits = false, vector = %s::halfvec WHERE key = %s"
         while keys := [Key(key) for (key,) in db.execute(query, (after,))]:
-            vectors = self._vectors_of(db, keys)
-            values = [
-                (one.digest, False, vector_text(one.vector), key)
-                for key, one in vectors.items()
-                if one.vector is not None
-            ]
+            vectors = vectors_of(db, self._store, keys)
             with db.cursor() as cursor:
-                cursor.executemany(update, values)
+                cursor.executemany(update, [(*embedded, key) for key, embedded in vectors.items()])
             after = keys[-1]
 
     def _mean_is_old(self, db: "psycopg.Connection[Any]") -> bool:
@@ -224,17 +218,70 @@ class SearchIndex:
         ((measured, present),) = db.execute(query).fetchall()
         return bool(present > GROWN * measured)
 
-    def _save_mean(self, db: "psycopg.Connection[Any]") -> None:
+    def _measure_mean(self) -> tuple[bytes | None, int]:
+        """Return the mean of all vectors, where their model asks for it, and their number."""
         model = self._store.model()
         if model is None or not model.is_centred:
-            return
+            return None, 0
         total, present = np.zeros(model.dimension), 0
         for _, vector in self._store.iter_vectors():
             if vector is not None:
                 total += vector
                 present += 1
         mean = (total / (present + FEW)).astype(np.float32)
-        db.execute("UPDATE reached SET mean = %s, mean_of = %s", (mean.tobytes() if present else None, present))
+        return mean.tobytes() if present else None, present
+
+
+class RecordWriter:
+    """Writes records into the tables of one generation."""
+
+    def __init__(self, connections: Connections, schema: str, spec: CatalogueSpec, store: Store) -> None:
+        self.schema = schema
+        self._store = store
+        self._documents = DocumentBuilder(spec)
+        self._dictionary = Dictionary(connections, schema)
+
+    def write(self, db: "psycopg.Connection[Any]", keys: Sequence[Key], *, is_new: bool) -> int:
+        """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
+        groups = len(self._documents.groups)
+        counts, blocks = CountChanges(groups), BlockChanges()
+        if not is_new:
+            with db.cursor(binary=True) as cursor:
+                for key, kind, columns, words, posted, lengths in cursor.execute(FORMER, (list(keys),)):
+                    counts.add(-1, kind, {*columns, *words, *posted}, lengths)
+                    blocks.remove(key, posted)
+        rows = {row.key: row for row in self._store.iter_rows(keys)}
+        documents = [self._documents.build(row.key, row.record) for row in rows.values()]
+        terms = chain.from_iterable((*one.columns, *one.words, *one.postings) for one in documents)
+        numbers = self._dictionary.numbers_of(db, terms)
+        vectors = vectors_of(db, self._store, list(rows))
+        written = []
+        for document in documents:
+            terms_of = document.columns, document.words, document.postings
+            columns, words, posted = ([numbers[term] for term in some] for some in terms_of)
+            kind = self._dictionary.class_of(document.audiences, groups=groups)
+            counts.add(1, kind, {*columns, *words, *posted}, document.lengths)
+            blocks.add(document, numbers)
+            digest, vector = vectors.get(document.key, (None, None))
+            searched = columns, words, posted, list(document.lengths), list(document.numbers), list(document.texts)
+            written.append((document.key, kind, *searched, digest, rows[document.key].awaits_vector, vector))
+        with db.cursor() as cursor:
+            cursor.executemany(DOCUMENT, written)
+        blocks.save(db, is_new=is_new)
+        counts.save(db)  # last: other writers wait for these rows
+        return len(written)
+
+
+def vectors_of(db: "psycopg.Connection[Any]", store: Store, keys: Sequence[Key]) -> dict[Key, tuple[bytes, str]]:
+    """Return the digests of the texts of these records with their vectors, centred where their model asks for it."""
+    ((stored,),) = db.execute("SELECT mean FROM reached").fetchall()
+    model, mean = store.model(), None if stored is None else np.frombuffer(stored, dtype=np.float32)
+    found = {} if model is None else store.embeddings_of(keys, model)
+    return {
+        key: (one.digest, vector_text(one.vector if mean is None else centre(one.vector, mean)))
+        for key, one in found.items()
+        if one.vector is not None
+    }
 
 
 class BlockChanges:
@@ -259,7 +306,7 @@ class BlockChanges:
         """Write the blocks that differ from before."""
         places = sorted({*self._removed, *self._added})
         former = {} if is_new or not places else _read_blocks(db, places)
-        put, gone = [], []
+        put, gone = list[tuple[int, int, bytes]](), list[Place]()
         for place in places:
             before = former.get(place, b"")
             data = changed_block(before, self._removed.get(place, ()), self._added.get(place, ()))
@@ -267,50 +314,12 @@ class BlockChanges:
                 gone.append(place)
             elif data != before:
                 put.append((*place, data))
-        if put:
-            db.execute(PUT_BLOCKS, [list(column) for column in zip(*put, strict=True)])
-        if gone:
-            db.execute(DROP_BLOCKS, [list(column) for column in zip(*gone, strict=True)])
+        for query, rows in ((PUT_BLOCKS, put), (DROP_BLOCKS, gone)):
+            if rows:
+                db.execute(query, [list(column) for column in zip(*rows, strict=True)])
 
 
 def _read_blocks(db: "psycopg.Connection[Any]", places: Sequence[Place]) -> dict[Place, bytes]:
     with db.cursor(binary=True) as cursor:
         rows = cursor.execute(BLOCKS, [list(column) for column in zip(*places, strict=True)])
         return {(entry, block): data for entry, block, data in rows}
-
-
-def _document_row(
-    document: Document,
-    kind: int,
-    terms: tuple[Sequence[int], Sequence[int], Sequence[int]],
-    row: SegmentRow,
-    embedding: Embedding | None,
-) -> tuple[Any, ...]:
-    vector = embedding.vector if embedding else None
-    return (
-        document.key,
-        kind,
-        *terms,
-        list(document.lengths),
-        list(document.numbers),
-        list(document.texts),
-        embedding.digest if embedding else None,
-        row.awaits_vector,
-        None if vector is None else vector_text(vector),
-    )
-
-
-def _centred(embedding: Embedding, mean: Vector) -> Embedding:
-    vector = embedding.vector
-    return Embedding(digest=embedding.digest, vector=None if vector is None else centre(vector, mean))
-
-
-def _mean_of(db: "psycopg.Connection[Any]") -> Vector | None:
-    ((mean,),) = db.execute("SELECT mean FROM reached").fetchall()
-    return None if mean is None else np.frombuffer(mean, dtype=np.float32)
-
-
-def _by_block(keys: Sequence[Key]) -> Iterator[list[Key]]:
-    """Yield the keys, which are in order, block by block."""
-    for _, some in groupby(keys, key=block_of):
-        yield list(some)

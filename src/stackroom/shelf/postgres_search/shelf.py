@@ -1,9 +1,10 @@
 """A shelf whose index is in PostgreSQL: the records are those of its store, which the index follows."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, InputError
@@ -36,7 +37,7 @@ class PostgresqlShelf(EmbeddedShelf):
         self.few = few
         self._connections = Connections(place.url, place.schema)
         self._generations = Generations(self._connections, place.schema)
-        self.search = SearchIndex(self._connections, self._generations, spec, self.store)
+        self.search = SearchIndex(self._connections, self._generations, spec, self.store, parts=place.parts)
         self._present: PostgresqlView | None = None
 
     def reader(self) -> PostgresqlView:
@@ -86,6 +87,14 @@ class PostgresqlShelf(EmbeddedShelf):
         view = self.reader()
         ((size,),) = view.snapshot.rows(SIZE, self._generations.schema(view.snapshot.generation))
         return dataclasses.replace(super().describe(), kind="postgresql", index_bytes=int(size))
+
+    def join_build(self) -> None:
+        """Take part in the build that another process has begun, until it is published."""
+        self.search.join_build()
+
+    def find_progress(self) -> Mapping[str, Any]:
+        """Return how far the machines are that embed texts or build the index together."""
+        return {**super().find_progress(), **self._generations.find_progress()}
 
     def close(self) -> None:
         """Close files and connections."""

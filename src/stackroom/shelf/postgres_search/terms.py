@@ -1,11 +1,13 @@
 """The dictionary of an index: a number for each term, and how many records of each class of audiences have it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
+from stackroom.shelf.postgres_search.database import Connections
 from stackroom.shelf.postgres_search.documents import Term
 
 MOST_KEPT = 500_000
@@ -14,6 +16,9 @@ INSERT = """INSERT INTO entries (hash, field, term, category, value)
             SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::bytea[], %s::bytea[], %s::bytea[])"""
 ADD_COUNTS = """INSERT INTO counts SELECT * FROM unnest(%s::int[], %s::int[], %s::bigint[])
                 ON CONFLICT (entry, class) DO UPDATE SET records = counts.records + excluded.records"""
+ADD_CLASS = """INSERT INTO classes
+               SELECT coalesce(max(id), 0) + 1, %(audiences)s::text[], 0, %(lengths)s::bigint[] FROM classes
+               HAVING bool_or(audiences = %(audiences)s::text[]) IS NOT TRUE"""
 
 
 def encoded(text: str) -> bytes:
@@ -28,36 +33,54 @@ def term_of_row(row: Sequence[Any]) -> Term:
 
 
 class Dictionary:
-    """Numbers of terms for a writer, who is the only one; those used before are kept."""
+    """Numbers of terms and of sets of audiences for a writer; those used before are kept.
 
-    def __init__(self) -> None:
-        self._kept: dict[Term, int] = {}
+    New ones are given in transactions of their own, one writer at a time, so that several can build an index.
+    """
+
+    def __init__(self, connections: Connections, schema: str) -> None:
+        self._connections = connections
+        self.schema = schema
+        self._terms: dict[Term, int] = {}
+        self._classes: dict[tuple[str, ...], int] = {}
 
     def numbers_of(self, db: "psycopg.Connection[Any]", terms: Iterable[Term]) -> Mapping[Term, int]:
         """Return the number of each term; those without one get it."""
         wanted = set(terms)
-        if len(self._kept) > MOST_KEPT:
-            self._kept.clear()
-        missing = [term for term in wanted if term not in self._kept]
-        self._look_up(db, missing)
-        new = sorted(term for term in missing if term not in self._kept)
-        if new:
-            columns = zip(*((one.hash, one.field, *map(encoded, one[1:])) for one in new), strict=True)
-            db.execute(INSERT, [list(column) for column in columns])
-            self._look_up(db, new)
-        return {term: self._kept[term] for term in wanted}
+        if len(self._terms) > MOST_KEPT:
+            self._terms.clear()
+        if missing := self._look_up(db, [term for term in wanted if term not in self._terms]):
+            with self._adding() as alone:
+                new = self._look_up(alone, missing)
+                columns = zip(*((one.hash, one.field, *map(encoded, one[1:])) for one in new), strict=True)
+                alone.execute(INSERT, [list(column) for column in columns] or [[]] * 5)
+                self._look_up(alone, new)
+        return {term: self._terms[term] for term in wanted}
 
-    def forget(self) -> None:
-        """Forget every number: the transaction that gave them has failed, or there is another dictionary."""
-        self._kept.clear()
+    def class_of(self, audiences: tuple[str, ...], *, groups: int) -> int:
+        """Return the number of a set of audiences, which are in order."""
+        if audiences not in self._classes:
+            with self._adding() as alone:
+                alone.execute(ADD_CLASS, {"audiences": list(audiences), "lengths": [0] * groups})
+                rows = alone.execute("SELECT id, audiences FROM classes").fetchall()
+            self._classes = {tuple(some): number for number, some in rows}
+        return self._classes[audiences]
 
-    def _look_up(self, db: "psycopg.Connection[Any]", terms: Sequence[Term]) -> None:
+    @contextmanager
+    def _adding(self) -> "Iterator[psycopg.Connection[Any]]":
+        with self._connections.writing(self.schema) as alone:
+            alone.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.schema,))
+            yield alone
+
+    def _look_up(self, db: "psycopg.Connection[Any]", terms: Sequence[Term]) -> list[Term]:
+        """Keep the numbers of the terms that have one, and return the others, in order."""
         if not terms:
-            return
+            return []
         wanted = set(terms)
         with db.cursor(binary=True) as cursor:
             rows = cursor.execute(KNOWN, ([term.hash for term in terms],)).fetchall()
-        self._kept |= {term: number for _, number, *row in rows if (term := term_of_row(row)) in wanted}
+        self._terms |= {term: number for _, number, *row in rows if (term := term_of_row(row)) in wanted}
+        return sorted(term for term in wanted if term not in self._terms)
 
 
 class CountChanges:
@@ -76,7 +99,7 @@ class CountChanges:
         self._lengths[kind] = [before + sign * more for before, more in zip(self._lengths[kind], lengths, strict=True)]
 
     def save(self, db: "psycopg.Connection[Any]") -> None:
-        """Add the changes to the tables."""
+        """Add the changes to the tables, in one order: several writers wait for each other's rows until they commit."""
         changed = sorted((entry, kind, count) for (entry, kind), count in self._terms.items() if count)
         if changed:
             db.execute(ADD_COUNTS, [list(column) for column in zip(*changed, strict=True)])
@@ -85,21 +108,3 @@ class CountChanges:
                        SELECT a + b FROM unnest(lengths, %s::bigint[]) WITH ORDINALITY AS t(a, b, n) ORDER BY n)
                        WHERE id = %s"""
             db.execute(query, (records, self._lengths[kind], kind))
-
-
-class Classes:
-    """The sets of audiences that records are for, each with a number."""
-
-    def __init__(self, db: "psycopg.Connection[Any]", groups: int) -> None:
-        self._db = db
-        self._groups = groups
-        rows = db.execute("SELECT id, audiences FROM classes").fetchall()
-        self._numbers: dict[tuple[str, ...], int] = {tuple(audiences): number for number, audiences in rows}
-
-    def number_of(self, audiences: tuple[str, ...]) -> int:
-        """Return the number of a set of audiences, which are in order."""
-        if audiences not in self._numbers:
-            self._numbers[audiences] = number = len(self._numbers) + 1
-            values = (number, list(audiences), [0] * self._groups)
-            self._db.execute("INSERT INTO classes VALUES (%s, %s::text[], 0, %s::bigint[])", values)
-        return self._numbers[audiences]

@@ -556,11 +556,13 @@ class PostgresqlView:
         return selection.count(most=self.promises.facets_up_to + 1)
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
-        """Return the keys in scope that follow `after`, in key order."""
+        """Return the keys in scope that follow `after`, in key order; of more than are counted, those of a sample."""
         selection = self._select(scope)
-        query = f"SELECT key FROM documents WHERE key > %s::bigint {selection.also} ORDER BY key LIMIT %s::bigint"
+        is_sample = after is None and limit > self.promises.facets_up_to and not selection.is_of_classes
+        query = f"""SELECT key FROM documents WHERE key > %s::bigint {selection.also}
+                    ORDER BY {"hashint8(key)," if is_sample else ""} key LIMIT %s::bigint"""
         values = (-1 if after is None else after, *selection.values, limit)
-        return [Key(key) for (key,) in self.snapshot.rows(query, *values)]
+        return sorted(Key(key) for (key,) in self.snapshot.rows(query, *values))
 
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the index."""

@@ -1,0 +1,159 @@
+"""An index that several servers build together inside PostgreSQL; workers fail and are cut off."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stackroom.errors import BusyError, StorageError
+from stackroom.model.record import Key
+from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
+from stackroom.shelf.postgres_search import database, index, postings
+from stackroom.shelf.postgres_search.index import RecordWriter
+from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
+from stackroom.shelf.store_place import IN_DATABASE, save_place
+from stackroom.text.analyser import analyse_query
+from support.postgres import PostgresServer
+from support.stock import MODEL, Stock
+
+pytestmark = pytest.mark.row("N16")
+
+SPEC = PACKAGES.get("anime").spec
+RECORDS, RANGE_KEYS, PARTS = 100, 16, 3
+RANGES = RECORDS // RANGE_KEYS + 1
+OpenServer = Callable[[str], PostgresqlShelf]
+
+
+@pytest.fixture
+def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenServer]:
+    """Opens the shelf of one server, by its name; the first one fills the store. None builds the index yet."""
+    monkeypatch.setattr(postings, "BLOCK_BITS", RANGE_KEYS.bit_length() - 1)
+    monkeypatch.setattr(database, "BLOCK_KEYS", RANGE_KEYS)
+    monkeypatch.setattr(index, "BLOCK_KEYS", RANGE_KEYS)
+    place, opened = replace(postgresql.new_place(), search=IN_DATABASE, parts=PARTS), list[PostgresqlShelf]()
+
+    def open_shelf(name: str) -> PostgresqlShelf:
+        (tmp_path / name).mkdir()
+        save_place(tmp_path / name, place)
+        shelf = PostgresqlShelf(tmp_path / name, SPEC)
+        shelf.switch_model(MODEL)
+        if not opened:
+            stock = Stock(shelf=shelf, spec=SPEC)
+            shelf.apply([stock.embedded(stock.record(f"r{one}", body=f"story {one % 7}")) for one in range(RECORDS)])
+        opened.append(shelf)
+        return shelf
+
+    yield open_shelf
+    for shelf in opened:
+        shelf.close()
+
+
+class Watched:
+    """Counts the ranges that each server indexes; `before` is called with that number before each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, before: Callable[[str, int], object]) -> None:
+        self.ranges = Counter[str]()
+        write = RecordWriter.write
+
+        def watched(writer: RecordWriter, db: Any, keys: Sequence[Key], *, is_new: bool) -> int:
+            name = writer._store.path.parent.name
+            self.ranges[name] += 1
+            before(name, self.ranges[name])
+            return write(writer, db, keys, is_new=is_new)
+
+        monkeypatch.setattr(RecordWriter, "write", watched)
+
+
+def rankings(shelf: PostgresqlShelf) -> list[Any]:
+    """Return what searches find, with exact scores, and the counts that they are made of."""
+    view = shelf.reader()
+    found = [view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=RECORDS) for text in ("story 3", "r7")]
+    counts = view.snapshot.rows(
+        "SELECT hash, class, sum(records)::int FROM counts JOIN entries ON id = entry GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    return [[(one.key, one.score) for one in ranking.best] for ranking in found] + [counts, view.count(WHOLE)]
+
+
+def test_servers_share_the_ranges_and_each_is_indexed_once(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    has_begun, meeting = threading.Event(), threading.Barrier(2, timeout=60)
+
+    def meet(_name: str, number: int) -> None:
+        has_begun.set()
+        if number == 1:
+            meeting.wait()  # each takes a range before the other goes on
+
+    watched = Watched(monkeypatch, meet)
+    builder = threading.Thread(target=first.publish)
+    builder.start()
+    assert has_begun.wait(60)
+    second.join_build()
+    builder.join(60)
+    assert sum(watched.ranges.values()) == RANGES
+    assert min(watched.ranges.values()) >= 1
+    progress = second.find_progress()
+    assert [progress["indexing"][name] for name in ("ranges", "done", "items")] == [RANGES, RANGES, RECORDS]
+    assert progress["indexes of parts"]["done"] == PARTS
+    together = rankings(second)
+    assert first.reader().snapshot.generation == 1
+    monkeypatch.undo()
+    first.search._parts = 1
+    assert first.rebuild() == RECORDS
+    assert rankings(first) == together
+
+
+def test_the_ranges_of_a_server_that_is_cut_off_are_indexed_by_the_next(
+    server_of: OpenServer, postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    watched = Watched(monkeypatch, lambda name, number: (name, number) == ("first", 3) and postgresql.end_connections())
+    with pytest.raises(BusyError):
+        first.publish()
+    assert first.find_progress()["indexing"]["done"] == 2
+    assert len(second.reader().scan(scope=WHOLE, limit=RECORDS)) == RECORDS
+    assert watched.ranges["second"] == RANGES - 2, "those that were done are kept"
+    assert rankings(first) == rankings(second)
+
+
+def test_a_range_that_failed_is_noted_and_tried_again(server_of: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = server_of("only")
+
+    def fail(_name: str, number: int) -> None:
+        if number == 2:
+            raise StorageError("a record is damaged")
+
+    Watched(monkeypatch, fail)
+    with pytest.raises(StorageError, match="damaged"):
+        shelf.publish()
+    progress = shelf.find_progress()["indexing"]
+    assert (progress["done"], progress["failures"], progress["error"]) == (1, 1, "a record is damaged")
+    shelf.publish()
+    assert shelf.find_progress()["indexing"]["done"] == RANGES
+    assert shelf.reader().count(WHOLE) == RECORDS
+
+
+def test_changes_that_come_while_an_index_is_built_are_in_it_when_it_is_published(
+    server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    stock = Stock(shelf=second, spec=SPEC)
+
+    def edit(name: str, number: int) -> None:
+        if (name, number) == ("first", 3):
+            second.apply(
+                [stock.embedded(stock.record("r5", body="dragon")), stock.embedded(stock.record("new", body="dragon"))]
+            )
+
+    Watched(monkeypatch, edit)
+    first.publish()
+    view = first.reader()
+    found = view.lexical(analyse_query("dragon", synonyms={}), scope=WHOLE, limit=9).keys
+    assert sorted(view.ids(found.tolist())) == ["new", "r5"]
+    assert view.count(WHOLE) == RECORDS + 1
