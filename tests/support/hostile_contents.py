@@ -56,8 +56,8 @@ ODS = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet><table:table '
-    'table:name="a"><table:table-row table:number-rows-repeated="1048576"><table:table-cell '
-    'table:number-columns-repeated="16384" office:value-type="string"><text:p>x</text:p></table:table-cell>'
+    'table:name="a"><table:table-row table:number-rows-repeated="{}"><table:table-cell '
+    'table:number-columns-repeated="{}" office:value-type="string"><text:p>{}</text:p></table:table-cell>'
     "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
 )
 ENDLESS = "CREATE VIEW people AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
@@ -124,11 +124,17 @@ def laughing_sheet(path: Path) -> None:
     _write_parts(path, _xlsx(f'<!DOCTYPE a [<!ENTITY l0 "ha">{LAUGHS}]>{text}'))
 
 
-def repeated_cells(path: Path) -> None:
+def repeated_cells(path: Path, *, rows: int = 1_048_576, columns: int = 16_384, text: str = "x") -> None:
     """A spreadsheet of one cell, that is repeated in every row and column."""
     manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
     kind = "application/vnd.oasis.opendocument.spreadsheet"
-    _write_parts(path, {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": ODS})
+    content = ODS.format(rows, columns, text)
+    _write_parts(path, {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": content})
+
+
+def repeated_text(path: Path) -> None:
+    """A cell of 30 kilobytes, repeated within the limits of cells."""
+    repeated_cells(path, rows=1_000, columns=900, text="x" * 30_000)
 
 
 def gzip_bomb(path: Path) -> None:
@@ -248,6 +254,7 @@ CONTENTS: dict[str, Callable[[Path], None]] = {
     "tall.xlsx": far_row,
     "laughs.xlsx": laughing_sheet,
     "repeated.ods": repeated_cells,
+    "text.ods": repeated_text,
     "zeros.csv.gz": gzip_bomb,
     "lines.jsonl.zst": zstd_bomb,
     "deep.json": deep_json,

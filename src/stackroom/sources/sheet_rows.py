@@ -2,7 +2,6 @@
 
 import copy
 import io
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,25 +14,18 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import require_name
-from stackroom.sources.compressed import most_unpacked, open_decompressed, require_moderate
+from stackroom.sources.compressed import open_decompressed
 from stackroom.sources.file_rows import FileRows, ReadingNotes, refusing
 from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
+from stackroom.sources.sheet_bounds import require_moderate_sheets
 
 SAMPLE_ROWS = 200
 """How many rows are looked at to find the layout."""
 LARGEST_WHOLE = 1e15
 """Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
-MOST_CELLS = 25_000_000
-"""The most cells of a sheet; 50 bytes of memory are needed for each, empty or not."""
-EMPTY_TIMES, FEW_CELLS = 1_000, 1_000_000
-"""So many times as many cells as are filled may be empty in a sheet with more than a few."""
-BLOCK_BYTES = 1 << 20
-OVERLAP_BYTES = 64
-LETTERS = 26
-REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
 FORMER = b"\xd0\xcf\x11\xe0"
 """The beginning of a file of before 2007, and of the wrapper of an encrypted one of today."""
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -115,7 +107,7 @@ class SheetRows(FileRows):
             content = io.BytesIO(file.read())
         if not content.getvalue().startswith(FORMER):  # which is not packed, and has few cells
             with zipfile.ZipFile(content) as archive:
-                _require_moderate_zip(archive, self._path)
+                require_moderate_sheets(archive, self._path)
             content.seek(0)
         elif ENCRYPTED in content.getvalue():
             raise InputError(f"{self._path}: it is encrypted; save it without a password")
@@ -180,34 +172,3 @@ def _used_places(headers: Sequence[Sequence[Any]], rows: Sequence[NumberedRow]) 
     """Return the columns with a name or a value."""
     cells = [*headers, *(row for _, row in rows)]
     return [place for place in range(len(headers[-1])) if any(not is_empty(row[place]) for row in cells)]
-
-
-def _require_moderate_zip(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse an archive that unpacks to more than it may, whatever its directory states, and a sheet of huge extent."""
-    unpacked = 0
-    for member in map(copy.copy, archive.infolist()):
-        member.file_size = 2 * most_unpacked(path)  # what is stated may be less than what it unpacks to
-        is_sheet = member.filename.lower().startswith("xl/worksheets/") and member.filename.lower().endswith(".xml")
-        rows = columns = 1
-        cells = 0
-        tail = b""
-        with archive.open(member) as content:
-            while block := content.read(BLOCK_BYTES):
-                unpacked += len(block)
-                require_moderate(path, unpacked)
-                for letters, row in REFERENCE.findall(tail + block) if is_sheet else ():
-                    rows, columns, cells = max(rows, int(row)), max(columns, _column(letters)), cells + 1
-                tail = block[-OVERLAP_BYTES:]
-        if rows * columns > max(min(EMPTY_TIMES * cells, MOST_CELLS), FEW_CELLS):
-            raise InputError(
-                f"{path}: a sheet reaches to row {rows:,} and column {columns:,}, and has {cells:,} cells; "
-                "delete what is far outside the table, or save the table as CSV"
-            )
-
-
-def _column(letters: bytes) -> int:
-    """Return the number of a column: 27 for AA."""
-    number = 0
-    for letter in letters:
-        number = number * LETTERS + letter - ord("A") + 1
-    return number

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources import compressed
+from stackroom.sources import compressed, sheet_bounds
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_file, open_source
 from stackroom.sources.sheet_rows import SheetRows
@@ -145,6 +145,56 @@ def test_two_cells_far_apart_do_not_fill_the_memory(tmp_path: Path) -> None:
                 file.writestr(name, sheet if name.endswith("sheet1.xml") else content)
         with pytest.raises(InputError, match=r"a\.xlsx: a sheet reaches to row [\d,]+ and column 16,384"):
             SheetRows(path)
+
+
+def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
+    """Return a row's only cell, repeated."""
+    cell = f"<table:table-cell {times} office:value-type='string'><text:p>{text}</text:p></table:table-cell>"
+    return f"</table:table-row><table:table-row table:number-rows-repeated='{rows}'>{cell}".encode()
+
+
+@pytest.mark.parametrize("block_bytes", [11, 1 << 20])
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        (repeated('table:number-columns-repeated="4000000000"'), "its repeated cells stand for more than 200 MB"),
+        (repeated("a='>' table:number-columns-repeated = '90000000'"), "its repeated cells stand for"),
+        (repeated("", rows="90000000"), "its repeated cells stand for more than 200 MB"),
+        (repeated("table:number-columns-repeated='900'", text="x" * 9_000, rows="99"), "its repeated cells stand for"),
+        (repeated("table:number-columns-repeated='&#57;99'"), "its repeated cells stand for more than 200 MB"),
+        (
+            b"<table:table-cell table:number-columns-repeated='9999999'/>"
+            + repeated("")[repeated("").index(b"<table:table-cell") :],
+            "a sheet reaches to row 1 and column",
+        ),
+        (
+            b"</table:table-row><table:table-row table:number-rows-repeated='1048570'><table:table-cell/>"
+            + repeated(""),
+            "a sheet reaches to row 1,048,57",
+        ),
+    ],
+)
+def test_cells_that_are_repeated_do_not_fill_the_memory(
+    tmp_path: Path, cell: bytes, says: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sheet_bounds, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(sheet_bounds, "FEW_CELLS", 10_000)
+    with pytest.raises(InputError, match=rf"a\.ods: {says}"):
+        SheetRows(write_ods(tmp_path / "a.ods", {"a": [[*WINES[0], cell]]}))
+
+
+@pytest.mark.parametrize("block_bytes", [11, 1 << 20])
+def test_cells_that_are_repeated_as_programs_write_them_are_read(
+    tmp_path: Path, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sheet_bounds, "BLOCK_BYTES", block_bytes)
+    padding = b"<table:table-cell table:style-name='a' table:number-columns-repeated='16381'/>"
+    below = b"</table:table-row><table:table-row table:number-rows-repeated='1048570'>" + padding
+    same = b"<table:table-cell table:number-columns-repeated='2' office:value-type='float' office:value='7'/>"
+    rows = [[*WINES[0], padding], *([*row, padding] for row in WINES[1:]), ["Sekt", same, padding, below]]
+    path = write_ods(tmp_path / "a.ods", {"a": rows, "b": rows})
+    assert values(path)[-1] == {"name": "Sekt", "price": 7, "since": 7}
+    assert len(values(path)) == 4
 
 
 def test_a_header_may_have_two_rows_where_that_is_said(tmp_path: Path) -> None:
