@@ -25,6 +25,8 @@ class Account:
     disabled: bool = False
     has_password: bool = False
     has_one_time: bool = True
+    only: frozenset[str] | None = None
+    """The list of catalogues of their own."""
 
 
 @dataclass
@@ -44,14 +46,15 @@ class Can:
 
     does: frozenset[str]
     sees: frozenset[str]
-    is_confined: bool = False
+    only: frozenset[str] | None = None
+    """The catalogues that they are confined to, by their pass, their list and those of their roles."""
 
     def has(self, other: "Can") -> bool:
         return other.does <= self.does and other.sees <= self.sees
 
     @property
     def manages(self) -> bool:
-        return "ManagePermissions" in self.does and not self.is_confined
+        return "ManagePermissions" in self.does and self.only is None
 
 
 OPERATOR = Can(PERMISSIONS, frozenset(CATALOGUES))
@@ -61,6 +64,8 @@ OPERATOR = Can(PERMISSIONS, frozenset(CATALOGUES))
 class RightsModel:
     accounts: dict[str, Account] = field(default_factory=dict)
     roles: dict[str, frozenset[str]] = field(default_factory=lambda: dict(BUILT_IN))
+    lists: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Role → the only catalogues that it shows, where it has a list."""
     restricted: dict[str, tuple[set[str], set[str]]] = field(default_factory=dict)
     passes: dict[str, Pass] = field(default_factory=dict)
 
@@ -68,6 +73,7 @@ class RightsModel:
         return RightsModel(
             {name: replace(one, roles={*one.roles}, granted={*one.granted}) for name, one in self.accounts.items()},
             dict(self.roles),
+            dict(self.lists),
             {name: ({*users}, {*roles}) for name, (users, roles) in self.restricted.items()},
             {key: replace(one) for key, one in self.passes.items()},
         )
@@ -79,8 +85,27 @@ class RightsModel:
     def can(self, name: str, scopes: frozenset[str] | None = None, only: frozenset[str] | None = None) -> Can:
         """Return what a user may do and see, by a pass that is narrowed like this."""
         does = self.does(name) if scopes is None else self.does(name) & scopes
-        sees = frozenset(one for one in CATALOGUES if self._is_open(one, name, does) and (only is None or one in only))
-        return Can(does, sees, only is not None)
+        listed = self.only(name)
+        both = only if listed is None else listed if only is None else only & listed
+        sees = frozenset(one for one in CATALOGUES if self._is_open(one, name, does) and (both is None or one in both))
+        return Can(does, sees, both)
+
+    def only(self, name: str) -> frozenset[str] | None:
+        """Return the catalogues of a user's lists: those of the roles add up, where each has one, and the own narrows.
+
+        A role without a list has no limit.
+        """
+        account = self.accounts[name]
+        of_roles = [self.lists.get(role) for role in account.roles]
+        if not of_roles or None in of_roles:
+            return account.only
+        shown = frozenset(one for listed in of_roles if listed is not None for one in listed)
+        return shown if account.only is None else shown & account.only
+
+    def reach(self, name: str) -> Can:
+        """Return what a user may have without any list, which can be taken away."""
+        does = self.does(name)
+        return Can(does, frozenset(one for one in CATALOGUES if self._is_open(one, name, does)))
 
     def can_by(self, key: str) -> Can | None:
         """Return what the holder of a pass may do and see; None where it is not valid."""
@@ -101,10 +126,14 @@ class RightsModel:
         return Can(frozenset(besides).union(*(self.roles[name] for name in names)), self.opened_by(names))
 
     def may_change(self, actor: Can, name: str) -> bool:
-        return actor.manages and name in self.accounts and actor.has(self.can(name))
+        return actor.manages and name in self.accounts and actor.has(self.reach(name))
 
     def has_admin(self) -> bool:
-        return any(self.does(name) == PERMISSIONS and not one.disabled for name, one in self.accounts.items())
+        """Tell whether somebody enabled may do everything, and is not confined: others manage nobody."""
+        return any(
+            self.does(name) == PERMISSIONS and not one.disabled and self.only(name) is None
+            for name, one in self.accounts.items()
+        )
 
     def end_sessions(self, name: str) -> None:
         for one in self.passes.values():
@@ -118,6 +147,7 @@ class RightsModel:
 
     def remove_role(self, name: str) -> None:
         del self.roles[name]
+        self.lists.pop(name, None)
         for _, roles in self.restricted.values():
             roles.discard(name)
 

@@ -48,7 +48,7 @@ class RightsWalk:
         self._credentials = Credentials(database)
         self._access = CatalogueAccess(database)
         self._identities = IdentityCache(database, default_quotas=USUAL)
-        self._gate = Gate(Toolbox(users_tools(Control.over(database, quotas=USUAL))))
+        self._gate = Gate(Toolbox(users_tools(Control.over(database, quotas=USUAL), lambda: CATALOGUES)))
         self._model = RightsModel()
         self._secrets: dict[str, str] = {}
         """Credential id → secret."""
@@ -80,11 +80,17 @@ class RightsWalk:
         """Compare every user, role, restriction and pass of both sides."""
         model = self._model
         users, _ = self._accounts.list_users(limit=1000)
-        real = {one.name: (set(one.roles), set(one.granted), one.disabled, one.has_password) for one in users}
-        assert real == {
-            name: (one.roles, one.granted, one.disabled, one.has_password) for name, one in model.accounts.items()
+        real = {
+            one.name: (set(one.roles), set(one.granted), one.disabled, one.has_password, one.catalogues)
+            for one in users
         }
-        assert {role.name: role.actions for role in self._accounts.list_roles()} == model.roles
+        assert real == {
+            name: (one.roles, one.granted, one.disabled, one.has_password, one.only)
+            for name, one in model.accounts.items()
+        }
+        roles = self._accounts.list_roles()
+        assert {role.name: role.actions for role in roles} == model.roles
+        assert {role.name: role.catalogues for role in roles if role.catalogues is not None} == model.lists
         restrictions = self._access.list_restrictions()
         assert {name: (set(one.users), set(one.roles)) for name, one in restrictions.items()} == model.restricted
         with self._database.read() as connection:
@@ -196,15 +202,36 @@ class RightsWalk:
     def _some_permissions(self, most: int = 3) -> list[str]:
         return self._some(PERMISSIONS if self._chance.random() < 0.2 else PERMISSIONS - {"ServerAdmin"}, most)
 
+    def _some_list(self) -> tuple[dict[str, Any], frozenset[str] | None]:
+        """Return the argument of a list of catalogues, mostly none, and what it stands for."""
+        chance = self._chance.random()
+        if chance < 0.6:
+            return {}, None
+        if chance < 0.7:
+            return {"catalogues": ["all"]}, None
+        names = self._chance.sample(CATALOGUES, self._chance.randint(1, 3))
+        return {"catalogues": names}, frozenset(names)
+
+    def _may_list(self, listed: frozenset[str] | None) -> bool:
+        return listed is None or listed <= self._can.sees
+
     def create_user(self) -> tuple[bool, bool]:
         name, roles, granted = self._name(is_new=True), self._some_roles(), self._some_permissions(2)
+        more, listed = self._some_list()
         gift = self._model.gives(roles, granted)
         expected = self._can.manages and name not in self._model.accounts and gift is not None and self._can.has(gift)
-        made = self._mutate("create", name, role=roles or "none", permissions=granted)
+        made = self._mutate("create", name, role=roles or "none", permissions=granted, **more)
         if made is not None:
             self._one_time[name] = made["one_time_password"]
-            self._model.accounts[name] = Account(set(roles), set(granted))
-        return expected, made is not None
+            self._model.accounts[name] = Account(set(roles), set(granted), only=listed)
+        return expected and self._may_list(listed), made is not None
+
+    def set_catalogues(self) -> tuple[bool, bool]:
+        name, (more, listed) = self._name(), self._some_list()
+        expected = self._model.may_change(self._can, name) and self._may_list(listed)
+        if expected:
+            expected = self._keeps_an_admin(lambda: setattr(self._model.accounts[name], "only", listed))
+        return expected, self._mutate("set_catalogues", name, **(more or {"catalogues": ["all"]})) is not None
 
     def delete_user(self) -> tuple[bool, bool]:
         name = self._name()
@@ -268,10 +295,18 @@ class RightsWalk:
 
     def create_role(self) -> tuple[bool, bool]:
         name, permissions = self._chance.choice(OWN_ROLES), self._some_permissions()
+        more, listed = self._some_list()
         expected = self._can.manages and name not in self._model.roles and set(permissions) <= self._can.does
+        expected = expected and self._may_list(listed)
         if expected:
             self._model.roles[name] = frozenset(permissions)
-        return expected, self._mutate("create_role", name, permissions=permissions) is not None
+            self._put_list(name, listed)
+        return expected, self._mutate("create_role", name, permissions=permissions, **more) is not None
+
+    def _put_list(self, role: str, listed: frozenset[str] | None) -> None:
+        self._model.lists.pop(role, None)
+        if listed is not None:
+            self._model.lists[role] = listed
 
     def update_role(self) -> tuple[bool, bool]:
         model, permissions = self._model, frozenset(self._some_permissions())
@@ -280,9 +315,26 @@ class RightsWalk:
         expected = self._can.manages and gift is not None and self._can.has(gift) and permissions <= self._can.does
         holders = [one for one, account in model.accounts.items() if name in account.roles]
         expected = expected and name != "admin" and all(model.may_change(self._can, one) for one in holders)
+        more, listed = self._some_list()
+        expected = expected and self._may_list(listed)
         if expected:
-            expected = self._keeps_an_admin(lambda: model.roles.update({name: permissions}))
-        return expected, self._mutate("update_role", name, permissions=sorted(permissions)) is not None
+            expected = self._keeps_an_admin(lambda: self._replace_role(name, permissions, listed if more else ...))
+        return expected, self._mutate("update_role", name, permissions=sorted(permissions), **more) is not None
+
+    def _replace_role(self, name: str, permissions: frozenset[str], listed: Any) -> None:
+        self._model.roles[name] = permissions
+        if listed is not ...:
+            self._put_list(name, listed)
+
+    def confine_role(self) -> tuple[bool, bool]:
+        """Give a role another list, and nothing else; the role of administrators too."""
+        name, (more, listed) = self._chance.choice([*OWN_ROLES, "user", "admin"]), self._some_list()
+        gift, holders = self._model.gives([name]), [*self._model.accounts.items()]
+        expected = self._can.manages and gift is not None and self._can.has(gift) and self._may_list(listed)
+        expected = expected and all(self._model.may_change(self._can, one) for one, own in holders if name in own.roles)
+        if expected:
+            expected = self._keeps_an_admin(lambda: self._put_list(name, listed))
+        return expected, self._mutate("update_role", name, **(more or {"catalogues": ["all"]})) is not None
 
     def delete_role(self) -> tuple[bool, bool]:
         name = self._chance.choice([*OWN_ROLES, "user"])
@@ -368,7 +420,7 @@ class RightsWalk:
         return self._model.has_admin() or not had_one
 
     def _may_restrict(self, catalogue: str) -> bool:
-        is_allowed = bool(self._can.does & {"ServerAdmin", "ManagePermissions"}) and not self._can.is_confined
+        is_allowed = bool(self._can.does & {"ServerAdmin", "ManagePermissions"}) and self._can.only is None
         return is_allowed and catalogue in self._can.sees
 
     def _may_issue(self, name: str, scopes: frozenset[str] | None, only: frozenset[str] | None) -> bool:
@@ -381,9 +433,11 @@ class RightsWalk:
         )
         if is_full or not asked <= theirs or not asked <= can.does:
             return False
+        given = self._model.only(name) if only is None else only
+        if can.only is not None and (given is None or not given <= can.only):
+            return False
         if name == self._actor_name:
-            own = self._model.passes[self._actor_pass].only
-            return own is None or (only is not None and only <= own)
+            return True
         if not self._model.may_change(can, name):
             return False
         return "ServerAdmin" in can.does or (only is not None and only <= can.sees)
@@ -393,9 +447,10 @@ class RightsWalk:
             return self._model.may_change(self._can, one.owner)
         if key == self._actor_pass:
             return True
-        own = self._model.passes[self._actor_pass]
+        given = self._model.only(one.owner) if one.only is None else one.only
         theirs = self._model.does(one.owner) if one.scopes is None else self._model.does(one.owner) & one.scopes
-        return theirs <= self._can.does and (own.only is None or (one.only is not None and one.only <= own.only))
+        mine = self._can.only
+        return theirs <= self._can.does and (mine is None or (given is not None and given <= mine))
 
     def _passes(self) -> list[Pass]:
         return list(self._model.passes.values())
@@ -413,6 +468,9 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
     RightsWalk.disable_or_enable,
     RightsWalk.reset_password,
     RightsWalk.end_sessions,
+    RightsWalk.set_catalogues,
+    RightsWalk.set_catalogues,
+    RightsWalk.confine_role,
     RightsWalk.create_role,
     RightsWalk.update_role,
     RightsWalk.delete_role,
@@ -449,7 +507,7 @@ def _is_bounded_manager(can: Can | None) -> bool:
 def _can_of(principal: Principal) -> Can:
     """Return what the real code says that somebody may do and see."""
     sees = frozenset(one for one in CATALOGUES if principal.visibility.sees_catalogue(one))
-    return Can(frozenset(map(str, principal.actions)), sees, principal.visibility.only is not None)
+    return Can(frozenset(map(str, principal.actions)), sees, principal.visibility.only)
 
 
 def main() -> None:

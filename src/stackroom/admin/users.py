@@ -1,7 +1,8 @@
 """Users: the operations on accounts. `control.accounts` decides which actor may change which user."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -160,9 +161,14 @@ def _get_user(call: OperationCall, params: NamedUser) -> UsersResult:
 def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
     accounts, actor = call.control.accounts, call.principal
     roles = USUAL_ROLES if params.role is None else named_roles(params.role)
-    user = accounts.create_user(actor, params.name, password=params.password, roles=roles, grants=params.permissions)
-    if params.catalogues is not None:
-        user = accounts.set_catalogues(actor, user.name, listed(call, params.catalogues))
+    user = accounts.create_user(
+        actor,
+        params.name,
+        password=params.password,
+        roles=roles,
+        grants=params.permissions,
+        catalogues=None if params.catalogues is None else listed(call, params.catalogues),
+    )
     if params.password is not None:
         return _changed("create", user)
     secret = accounts.reset_password(actor, user.name)
@@ -202,24 +208,16 @@ def _set_role(call: OperationCall, params: SetRole) -> UserChanged:
     return _changed("set_role", call.control.accounts.set_roles(call.principal, params.name, named_roles(params.role)))
 
 
-def _grant(call: OperationCall, params: GrantPermission) -> UserChanged:
-    for permission in params.permission:
-        user = call.control.accounts.grant(call.principal, params.name, permission)
-    return _changed("grant", user)
-
-
-def _revoke(call: OperationCall, params: GrantPermission) -> UserChanged:
+def _grant_or_revoke(change: Literal["grant", "revoke"], call: OperationCall, params: GrantPermission) -> UserChanged:
+    accounts = call.control.accounts
     for permission in dict.fromkeys(params.permission):
-        user = call.control.accounts.revoke(call.principal, params.name, permission)
-    return _changed("revoke", user)
+        user = (accounts.grant if change == "grant" else accounts.revoke)(call.principal, params.name, permission)
+    return _changed(change, user)
 
 
-def _disable(call: OperationCall, params: NamedUser) -> UserChanged:
-    return _changed("disable", call.control.accounts.set_disabled(call.principal, params.name, disabled=True))
-
-
-def _enable(call: OperationCall, params: NamedUser) -> UserChanged:
-    return _changed("enable", call.control.accounts.set_disabled(call.principal, params.name, disabled=False))
+def _disable_or_enable(change: Literal["disable", "enable"], call: OperationCall, params: NamedUser) -> UserChanged:
+    accounts = call.control.accounts
+    return _changed(change, accounts.set_disabled(call.principal, params.name, disabled=change == "disable"))
 
 
 def _end_sessions(call: OperationCall, params: EndSessions) -> UserChanged:
@@ -405,7 +403,7 @@ GRANT = declare_change(
     "grant",
     summary="Grant NAME each PERMISSION besides those of their roles.",
     params=GrantPermission,
-    run=_grant,
+    run=partial(_grant_or_revoke, "grant"),
     rest="POST /v1/users/{name}/grants",
     command="user grant",
     arguments=("name", "permission"),
@@ -415,7 +413,7 @@ REVOKE = declare_change(
     "revoke",
     summary="Revoke each PERMISSION that NAME was granted.",
     params=GrantPermission,
-    run=_revoke,
+    run=partial(_grant_or_revoke, "revoke"),
     rest="POST /v1/users/{name}/revocations",
     command="user revoke",
     arguments=("name", "permission"),
@@ -426,7 +424,7 @@ DISABLE = declare_change(
     "disable_user",
     summary="Disable the account NAME.",
     params=NamedUser,
-    run=_disable,
+    run=partial(_disable_or_enable, "disable"),
     rest="POST /v1/users/{name}/disable",
     command="user disable",
     example="ada",
@@ -436,7 +434,7 @@ ENABLE = declare_change(
     "enable_user",
     summary="Enable the account NAME again.",
     params=NamedUser,
-    run=_enable,
+    run=partial(_disable_or_enable, "enable"),
     rest="POST /v1/users/{name}/enable",
     command="user enable",
     example="ada",

@@ -394,6 +394,25 @@ def test_the_last_who_may_do_everything_stays(people: Any, loss: str, by: str) -
     assert people.accounts.list_users() == before
 
 
+LISTED = frozenset({"papers"})
+CONFINED: dict[str, Callable[[Accounts], object]] = {
+    "by their list": lambda accounts: accounts.set_catalogues(LOCAL_USER, "admin", LISTED),
+    "by the list of their role": lambda accounts: accounts.change_role(
+        LOCAL_USER, "admin", lambda role: replace(role, catalogues=LISTED)
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CONFINED)
+def test_the_last_who_may_do_everything_is_not_confined_to_catalogues(people: Any, how: str) -> None:
+    people.add("admin", roles=["admin"])
+    with pytest.raises(ConflictError, match="the last administrator"):
+        CONFINED[how](people.accounts)
+    people.add("second", roles=["admin"])
+    people.accounts.set_catalogues(LOCAL_USER, "second", LISTED)
+    assert people.user("admin").only is None
+
+
 def test_the_last_who_was_granted_everything_keeps_all_of_it(people: Any) -> None:
     people.add("admin", *(EVERYTHING - {Action.ACCESS_CATALOG}), roles=["user"])
     with pytest.raises(ConflictError, match="is the last administrator"):

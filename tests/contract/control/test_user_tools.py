@@ -126,6 +126,12 @@ def test_what_is_wrong_is_said_and_no_password_is_repeated(gate: Gate, arguments
     assert arguments.get("password", "no password") not in answer.text
 
 
+def test_a_user_whose_list_names_an_unknown_catalogue_is_not_created(people: Any, mutate: Mutate) -> None:
+    answer = mutate("create", "ann", password=PASSWORD, catalogues=["papres"])
+    assert answer.error_code == "not_found"
+    assert people.accounts.list_users() == ([], 0)
+
+
 def test_neither_passwords_nor_one_time_secrets_are_in_the_audit(mutate: Mutate, audit: AuditLog) -> None:
     secret = done(mutate("create", "ann"))["one_time_password"]
     mutate("create", "bob", password=PASSWORD)

@@ -120,6 +120,7 @@ class Accounts:
         password: str | None,
         roles: Sequence[str] = USUAL_ROLES,
         grants: Iterable[Action] = (),
+        catalogues: frozenset[str] | None = None,
     ) -> User:
         """Create a user; without a password they can use tokens, or a password reset."""
         require_manager(actor)
@@ -132,6 +133,7 @@ class Accounts:
             if find_user(connection, folded) is not None:
                 raise ConflictError(f"there is a user '{folded}' already; choose another name")
             user_id = insert_user(connection, folded, created_at=self._now(), password_hash=stored)
+            connection.execute(update(users).where(users.c.id == user_id).values(catalogues=catalogues))
             put_roles(connection, user_id, [role.name for role in given])
             _put_grants(connection, user_id, granted)
             return get_user(connection, folded)
@@ -393,7 +395,7 @@ def _require_no_role_with(connection: Connection, user: User, action: Action) ->
 
 @contextmanager
 def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
-    """Refuse the changes of this block if they leave no enabled administrator where there was one."""
+    """Refuse the changes of this block if they leave no administrator who is enabled and sees all, where one was."""
     had_one = _has_admin(connection)
     yield
     if had_one and not _has_admin(connection):
@@ -401,19 +403,14 @@ def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
 
 
 def _has_admin(connection: Connection) -> bool:
+    """Tell whether an enabled user has every permission and no list of catalogues: only such a user manages all."""
     by_role = select(user_roles.c.user_id, role_actions.c.action).join(
         role_actions, role_actions.c.role == user_roles.c.role
     )
     allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
-    holding_all = (
-        select(allowed.c.user_id)
-        .join(users, users.c.id == allowed.c.user_id)
-        .where(users.c.disabled.is_(False))
-        .group_by(allowed.c.user_id)
-        .having(func.count() == len(EVERYTHING))
-        .limit(1)
-    )
-    return connection.execute(holding_all).first() is not None
+    holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(EVERYTHING))
+    enabled = select(users).where(users.c.disabled.is_(False), users.c.id.in_(holding_all))
+    return any(user.only is None for user in load_users(connection, connection.execute(enabled).all()))
 
 
 def _count_users(connection: Connection) -> int:
