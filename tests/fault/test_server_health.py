@@ -23,7 +23,7 @@ from support.loopback import EmbeddingServer
 from support.postgres import PostgresServer, is_available, open_server
 from support.processes import wait_until
 
-pytestmark = pytest.mark.row("T6")
+pytestmark = [pytest.mark.row("T6"), pytest.mark.row("N24")]
 
 PATIENCE_S = 120.0
 FILMS = """

@@ -13,7 +13,7 @@ from stackroom.shelf.lock import CatalogueLock
 from support import launching
 from support.processes import ServerProcess, wait_until
 
-pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N13")]
+pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N13"), pytest.mark.row("N24")]
 
 PLAYS = "code,play,note\np1,Hamlet,a prince who waits\np2,The Tempest,an island and a storm\n"
 

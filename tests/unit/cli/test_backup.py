@@ -20,7 +20,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from support.s3 import running_s3
 
-pytestmark = pytest.mark.row("Z9")
+pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
 Run = Callable[..., Any]
 PLAYS = "code,play,note\n" + "".join(f"p{number},Play {number},note {number}\n" for number in range(300))

@@ -19,7 +19,7 @@ from support.s3 import BUCKET, S3Server, never, running_s3
 
 pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 BucketBackups: Any = importlib.import_module("stackroom.jobs.bucket").BucketBackups
-pytestmark = pytest.mark.row("Z9")
+pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
 NIGHT = datetime(2026, 11, 15, 3, 0, tzinfo=UTC)
 PLACE = "s3://bucket/kept"
