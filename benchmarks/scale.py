@@ -1,393 +1,289 @@
-"""How a catalogue grows: build, memory, sizes, opening, latency, recall, searches a second, edits, by its records.
+"""How a catalogue grows, by its records and engine: build, sizes, a second server, latency, recall, searches, edits.
 
-`benchmarks/README.md` says what is controlled for.
+`benchmarks/README.md` says what is controlled for. Each part is written to the JSON file as soon as it is measured; the
+same command continues a run that was interrupted.
 """
 
 import argparse
-import hashlib
 import json
-import pickle
-import resource
 import shutil
+import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
-from copies import BATCH, NOISE, iter_batches
-from real_anime import DEFAULT_WORK, Query, RealAnime, draw_queries, load_real_anime
+from real_anime import DEFAULT_WORK
 from rich.console import Console
 from rich.table import Table
+from scale_engines import (
+    EMBEDDED,
+    ENGINES,
+    MOVED,
+    Engine,
+    database_cpu_s,
+    drop_schemas,
+    moved_place,
+    running_database,
+)
+from scale_parts import PARTS, Figures, say, truth_file
 from svg_chart import line_chart
 
-from stackroom.model.record import Key, Record
-from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
-from stackroom.model.vectors import Vector
-from stackroom.search.searcher import QueryVector, Searcher
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.port import Embedding, Put
-from stackroom.text.analyser import TextQuery, analyse_query
+from stackroom.shelf.store_place import find_place
 
-WARM_UP = 20
-TOP = 10
-LATEST_YEAR = 2012
-BLOCK_ROWS = 65_536
-LOOK_S = 0.2
-BUILD_REPORT, REPORT = "build.json", "figures.json"
-QUERIES = "queries.pickle"
-PROCESSES = (1, 2, 3)
-SEARCHING_S = 5.0
-EDITS = 40
+MEASURED = ("build", "join", "search", "throughput", "move", "edits")
+"""In this order: edits leave words behind in a text index, and a move compares it with one that is built anew."""
+FIGURES_FILE = "figures.json"
 SCOPES = ("all", "10 %", "1 %")
 CPU_TIMES = ("cpu_p50_ms", "cpu_p95_ms")
-
-Figures = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A query as the arms take it."""
-
-    query: Query
-    terms: TextQuery
+LAST_STEPS = ("building", "switched")
+"""The beginnings of the steps of a move after its rows are copied."""
 
 
 def main() -> None:
     arguments = _arguments()
-    if arguments.stage == "search":
-        search(_folder(arguments.work, int(arguments.records)))
+    if arguments.part:
+        engine = Engine(root=_root(arguments, arguments.records), name=arguments.engines)
+        print(json.dumps(PARTS[arguments.part](engine, arguments)), flush=True)
         return
-    if arguments.stage:
-        folder, anime = _folder(arguments.work, int(arguments.records)), load_real_anime(arguments.work)
-        STAGES[arguments.stage](anime, folder, arguments)
-        return
-    figures = []
-    for count in map(int, arguments.records.split(",")):
-        folder = _folder(arguments.work, count)
-        if arguments.rebuild or not (folder / BUILD_REPORT).is_file():
-            shutil.rmtree(folder, ignore_errors=True)
-            _run_stage("build", arguments, count)
-        _run_stage("measure", arguments, count)
-        figures.append(json.loads((folder / BUILD_REPORT).read_text()) | json.loads((folder / REPORT).read_text()))
-        show(figures[-1])
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the database stops too
+    sizes = dict.fromkeys(arguments.records.split(","), arguments.engines.split(","))
+    if arguments.move:
+        sizes.setdefault(str(arguments.move), [])
+    figures: list[Figures] = []
+    for records, engines in sizes.items():
+        Run(arguments, records, figures).measure(engines)
+    show(figures)
     if arguments.plots:
-        draw(figures, arguments.plots)
+        draw([one for one in figures if one["engine"] == EMBEDDED and "edits" in one], arguments.plots)
 
 
-def _run_stage(stage: str, arguments: argparse.Namespace, count: int) -> None:
-    """Run a stage in a process of its own, so that its memory and CPU time are its own."""
-    options = ["--stage", stage, "--records", str(count), "--queries", str(arguments.queries)]
-    subprocess.run([sys.executable, __file__, *options, "--work", str(arguments.work)], check=True)
+def _root(arguments: argparse.Namespace, records: str) -> Path:
+    root: Path = arguments.work / f"scale-{records}"
+    return root
 
 
-def _folder(work: Path, count: int) -> Path:
-    return work / f"scale-{count}"
+class Run:
+    """The measurements of one number of records; what was measured before is kept, unless it is to be done again."""
+
+    def __init__(self, arguments: argparse.Namespace, records: str, figures: list[Figures]) -> None:
+        self._arguments = arguments
+        self._records = records
+        self._root = _root(arguments, records)
+        self._others = list(figures)
+        self._all = figures
+        if arguments.rebuild:
+            shutil.rmtree(self._root, ignore_errors=True)
+        self._root.mkdir(parents=True, exist_ok=True)
+        file = self._root / FIGURES_FILE
+        self._kept: dict[str, Figures] = json.loads(file.read_text()) if file.is_file() else {}
+
+    def measure(self, engines: Sequence[str]) -> None:
+        """Measure each engine, and a move of the embedded one."""
+        is_moved = self._arguments.move == int(self._records)
+        with running_database(self._root, is_needed=is_moved or set(engines) != {EMBEDDED}):
+            for name in engines:
+                engine = Engine(root=self._root, name=name)
+                self._measure_engine(engine, MEASURED)
+                if self._arguments.discard and engine.is_in_database:
+                    engine.remove()
+            if is_moved and EMBEDDED not in engines:
+                self._measure_engine(Engine(root=self._root, name=EMBEDDED), ("build", "move"))
+            if self._arguments.discard:
+                Engine(root=self._root, name=EMBEDDED).remove()
+        self._tell()
+
+    def _measure_engine(self, engine: Engine, parts: Sequence[str]) -> None:
+        for part in parts:
+            if part == ("move" if engine.is_in_database else "join"):
+                continue
+            if part == "move":
+                if self._arguments.move == int(self._records) and self._is_wanted(MOVED, part):
+                    self._save(MOVED, part, self._move(engine))
+            elif self._is_wanted(engine.name, part):
+                say(f"{self._records} records, {engine.name}: {part}")
+                self._save(engine.name, part, self._run(engine, part))
+            if part == "build" and not truth_file(self._root, self._arguments).is_file():
+                self._run(engine, "truth")
+
+    def _is_wanted(self, engine: str, part: str) -> bool:
+        is_known = part in self._kept.get(engine, {})
+        return not is_known or (self._arguments.again and part != "build")
+
+    def _save(self, engine: str, part: str, figures: Figures) -> None:
+        self._kept.setdefault(engine, {})[part] = figures
+        (self._root / FIGURES_FILE).write_text(json.dumps(self._kept))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Write what is measured so far."""
+        exact = self._kept.get(EMBEDDED, {}).get("search", {}).get("answers", ())
+        records = int(self._records)
+        own = [_compared({"records": records, "engine": name, **parts}, exact) for name, parts in self._kept.items()]
+        self._all[:] = [*self._others, *own]
+        if self._arguments.json:
+            self._arguments.json.write_text(json.dumps(self._all, indent=1))
+
+    def _command(self, engine: Engine, part: str, *options: str) -> list[str]:
+        arguments = self._arguments
+        command = [sys.executable, __file__, "--part", part, "--engines", engine.name, "--records", self._records]
+        return [*command, "--work", str(arguments.work), "--queries", str(arguments.queries), *options]
+
+    def _run(self, engine: Engine, part: str) -> Figures:
+        """Run a part in a process of its own."""
+        done = subprocess.run(self._command(engine, part), check=True, stdout=subprocess.PIPE, text=True)
+        figures: Figures = json.loads(done.stdout.splitlines()[-1])
+        return figures
+
+    def _move(self, engine: Engine) -> Figures:
+        """Move the catalogue to a database and back, killed on the way, and compare its answers."""
+        if find_place(engine.folder()) is not None:  # it was left there by a run that was interrupted
+            self._move_to(engine, "here", [])
+        if "edits" in self._kept.get(EMBEDDED, {}):
+            self._run(engine, "rebuild")
+        drop_schemas(self._root, MOVED)
+        rows, kills = 3 * int(self._records), self._arguments.kills
+        copying = max(kills - len(LAST_STEPS) - 1, 0)
+        at = [str(rows * (number + 1) // (copying + 1)) for number in range(copying)]
+        place = moved_place(self._root)
+        before = self._run(engine, "answer")["answers"]
+        there = self._move_to(engine, f"{place.url} {place.schema}", [*at, *LAST_STEPS] if kills else [])
+        answers_there = self._run(engine, "answer")["answers"]
+        back = self._move_to(engine, "here", ["switched"] if kills else [])
+        answers_back = self._run(engine, "answer")["answers"]
+        drop_schemas(self._root, MOVED)
+        return {
+            "there": there,
+            "back": back,
+            "answers": len(before),
+            "equal_there": sum(one == other for one, other in zip(before, answers_there, strict=True)),
+            "equal_back": sum(one == other for one, other in zip(before, answers_back, strict=True)),
+        }
+
+    def _move_to(self, engine: Engine, to: str, kill_at: list[str]) -> Figures:
+        """Run a move until it is done, killing it when it has copied so many rows, or has come to a step."""
+        before, database_before_s, copied, killed = engine.used(), database_cpu_s(self._root), 0, 0
+        while True:
+            result: Figures | None = None
+            command = self._command(engine, "move", "--to", to)
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                for line in process.stdout or ():
+                    if line.startswith("{"):
+                        result = json.loads(line)
+                        continue
+                    count, step = line.split(" ", 1)
+                    copied += int(count)
+                    if kill_at and _is_reached(kill_at[0], copied, step):
+                        kill_at.pop(0)
+                        process.kill()
+                        killed += 1
+                        say(f"move: killed at {copied} rows, {step.strip()}")
+            if result is not None:
+                used = engine.used().since(before)
+                database_s = database_cpu_s(self._root) - database_before_s
+                return {**used._asdict(), "database_cpu_s": database_s, "kills": killed, **result}
+            if process.returncode != -signal.SIGKILL:
+                sys.exit("the move failed")
 
 
-def build(anime: RealAnime, folder: Path, arguments: argparse.Namespace) -> None:
-    """Make the library the way any library is made: apply in batches while a second process indexes, then publish."""
-    shelf = EmbeddedShelf.create(folder, anime.spec, model=anime.embedder.model)
-    count = int(arguments.records)
-    batches, making_s, started, cpu_before_s = iter_batches(anime, count), 0.0, time.perf_counter(), _cpu_s()
-    with PeakMemory() as memory, shelf.exclusive():
-        for number in range(-(-count // BATCH)):
-            before = time.process_time()
-            records, vectors = next(batches)
-            making_s += time.process_time() - before
-            shelf.apply([_put(record, vector) for record, vector in zip(records, vectors, strict=True)])
-            if number % 50 == 0:
-                print(f"{number * BATCH} records written, {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        applied = time.perf_counter()
-        shelf.publish()
-        published = time.perf_counter()
-    shelf.close()
-    report = {
-        "records": count,
-        "noise": NOISE,
-        "apply_s": applied - started,
-        "publish_s": published - applied,
-        "cpu_s": _cpu_s() - cpu_before_s - making_s,
-        "making_cpu_s": making_s,
-        "build_peak_mb": memory.peak_mb,
-        "disk_mb": {name: size / 1e6 for name, size in _sizes(folder).items()},
-    }
-    (folder / BUILD_REPORT).write_text(json.dumps(report))
+def _is_reached(wanted: str, copied: int, step: str) -> bool:
+    return copied >= int(wanted) if wanted.isdigit() else step.startswith(wanted)
 
 
-def _cpu_s() -> float:
-    """Return the CPU seconds of this process and of those it started that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+def _compared(figures: Figures, exact: Sequence[Sequence[int]]) -> Figures:
+    """Replace the answers of an engine by how much they have of those of the embedded one."""
+    if "search" not in figures:
+        return figures
+    search = {name: value for name, value in figures["search"].items() if name != "answers"}
+    if pairs := list(zip(exact, figures["search"]["answers"], strict=False)):
+        search["equal_answers"] = float(np.mean([one == other for one, other in pairs]))
+        search["overlap"] = float(np.mean([len(set(one) & set(other)) / max(len(one), 1) for one, other in pairs]))
+    return {**figures, "search": search}
 
 
-class PeakMemory:
-    """The greatest memory of this process and those it started together, looked at a few times a second (Linux)."""
-
-    def __init__(self) -> None:
-        self.peak_mb = 0.0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "PeakMemory":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(LOOK_S):
-            children = Path("/proc/self/task").glob("*/children")
-            processes = ["self", *(pid for path in children for pid in path.read_text().split())]
-            self.peak_mb = max(self.peak_mb, sum(map(_resident_mb, processes)))
-
-
-def _resident_mb(process: str) -> float:
-    try:
-        pages = int(Path("/proc", process, "statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return 0.0
-    return pages * resource.getpagesize() / 1e6
-
-
-def _put(record: Record, vector: Vector) -> Put:
-    return Put(record=record, embedding=Embedding(digest=hashlib.sha256(record.id.encode()).digest(), vector=vector))
-
-
-def measure(anime: RealAnime, folder: Path, arguments: argparse.Namespace) -> None:
-    """Open the library, time every arm under every scope, then searches of several processes at once, then edits."""
-    started = time.perf_counter()
-    shelf = EmbeddedShelf.open(folder, anime.spec)
-    view = shelf.reader()
-    opened = time.perf_counter()
-    queries = [
-        Prepared(query=query, terms=analyse_query(query.text, synonyms=anime.spec.synonyms))
-        for query in draw_queries(anime, count=arguments.queries)
-    ]
-    (folder / QUERIES).write_bytes(pickle.dumps((anime.spec, [one.query for one in queries])))
-    searcher = Searcher(spec=anime.spec)
-    figures = {name: _scope_figures(searcher, view, queries, scope) for name, scope in _scopes(view).items()}
-    report = {
-        "open_ms": (opened - started) * 1e3,
-        "measure_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "scopes": figures,
-        "throughput": {processes: _throughput(arguments, processes) for processes in PROCESSES},
-        "edits": _edits(anime, folder, shelf),
-    }
-    (folder / REPORT).write_text(json.dumps(report, indent=1))
-
-
-def _throughput(arguments: argparse.Namespace, processes: int) -> Figures:
-    """Let several processes search at once, and return what they answered together."""
-    command = [sys.executable, __file__, "--stage", "search", "--records", arguments.records]
-    command += ["--work", str(arguments.work)]
-    running = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(processes)
-    ]
-    for one in running:
-        _pipe(one.stdout).readline()  # it is ready
-    for one in running:
-        _pipe(one.stdin).write("go\n")
-        _pipe(one.stdin).flush()
-    answers = [json.loads(one.communicate()[0]) for one in running]
-    calls = sum(answer["calls"] for answer in answers)
-    return {
-        "searches_a_second": calls / SEARCHING_S,
-        "cpu_ms": sum(answer["cpu_s"] for answer in answers) / calls * 1e3,
-        "memory_mb": [answer["memory_mb"] for answer in answers],
-    }
-
-
-def _pipe(pipe: IO[str] | None) -> IO[str]:
-    if pipe is None:
-        sys.exit("the process has no pipe")
-    return pipe
-
-
-def search(folder: Path) -> None:
-    """Search for some seconds, once told to begin, and print how often; one of the processes of `_throughput`."""
-    spec, queries = pickle.loads((folder / QUERIES).read_bytes())
-    view, searcher = EmbeddedShelf.open(folder, spec).reader(), Searcher(spec=spec)
-
-    def answer(query: Query) -> None:
-        searcher.search(view, query.text, scope=WHOLE, limit=TOP, query_vector=QueryVector(vector=query.vector))
-
-    for query in queries[:WARM_UP]:
-        answer(query)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    until, cpu_before_s, calls = time.perf_counter() + SEARCHING_S, time.process_time(), 0
-    while time.perf_counter() < until:
-        answer(queries[calls % len(queries)])
-        calls += 1
-    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"calls": calls, "cpu_s": time.process_time() - cpu_before_s, "memory_mb": memory_mb}))
-
-
-def _edits(anime: RealAnime, folder: Path, other: EmbeddedShelf) -> Figures:
-    """Edit single records, and time the commit and until a second shelf on the folder shows the edit."""
-    shelf = EmbeddedShelf.open(folder, anime.spec)
-    total = other.reader().count(WHOLE)
-    committed, seen, cpu = [], [], []
-    for number, key in enumerate(np.random.default_rng(3).integers(1, total, EDITS).tolist()):
-        before = other.reader()
-        record, vector = before.fetch([Key(key)], scope=WHOLE)[Key(key)], before.vectors([Key(key)])[0]
-        changed = Record(id=record.id, fields={**record.fields, "title": f"{record.get('title')} {number}"})
-        started, cpu_before = time.perf_counter(), time.process_time()
-        shelf.apply([_put(changed, vector)])
-        committed.append((time.perf_counter() - started) * 1e3)
-        shelf.publish()
-        now = other.reader().fetch([Key(key)], scope=WHOLE)[Key(key)]
-        seen.append((time.perf_counter() - started) * 1e3)
-        cpu.append((time.process_time() - cpu_before) * 1e3)
-        if now.get("title") != changed.get("title"):
-            sys.exit("an edit was not seen")
-    named = {"committed_ms": committed, "seen_ms": seen, "cpu_ms": cpu}
-    return {name: [float(np.percentile(times, share)) for share in (50, 95)] for name, times in named.items()}
-
-
-def _scope_figures(searcher: Searcher, view: EmbeddedView, queries: Sequence[Prepared], scope: Scope) -> Figures:
-    depth = searcher.spec.search.depth
-
-    def lexical(one: Prepared) -> None:
-        view.lexical(one.terms, scope=scope, limit=depth)
-
-    def nearest(one: Prepared) -> None:
-        view.nearest(one.query.vector[None, :], scope=scope, limit=depth)
-
-    def titles(one: Prepared) -> None:
-        view.titles_like(one.query.text, scope=scope, limit=3)
-
-    def hybrid(one: Prepared) -> None:
-        meaning = QueryVector(vector=one.query.vector)
-        searcher.search(view, one.query.text, scope=scope, limit=TOP, query_vector=meaning)
-
-    arms = {"lexical": lexical, "nearest": nearest, "titles": titles, "hybrid": hybrid}
-    recall, originals = _recall(view, queries, scope)
-    return {
-        "in_scope": view.count(scope),
-        "recall@10": recall,
-        "originals_in_top_10": originals,
-        "arms": {name: _timed(arm, queries) for name, arm in arms.items()},
-    }
-
-
-def _timed(arm: Callable[[Prepared], None], queries: Sequence[Prepared]) -> dict[str, float]:
-    """Return wall and CPU milliseconds of one call a query, after a warm-up."""
-    for one in queries[:WARM_UP]:
-        arm(one)
-    wall, cpu = [], []
-    for one in queries:
-        before, cpu_before = time.perf_counter(), time.process_time()
-        arm(one)
-        wall.append((time.perf_counter() - before) * 1e3)
-        cpu.append((time.process_time() - cpu_before) * 1e3)
-    return {
-        "p50_ms": float(np.percentile(wall, 50)),
-        "p95_ms": float(np.percentile(wall, 95)),
-        "cpu_p50_ms": float(np.percentile(cpu, 50)),
-        "cpu_p95_ms": float(np.percentile(cpu, 95)),
-    }
-
-
-def _recall(view: EmbeddedView, queries: Sequence[Prepared], scope: Scope) -> tuple[float, float]:
-    """Return how much of the exact ten nearest the vector arm finds, and how many originals those ten are copies of."""
-    vectors = np.array([one.query.vector for one in queries])
-    mask = view.base.columns.mask(scope.all_conditions())
-    exact = _exact_nearest(view, vectors, mask)
-    found = 0
-    for row, one in zip(exact, vectors, strict=True):
-        best = view.nearest(one[None, :], scope=scope, limit=TOP)[0].keys.tolist()
-        found += len(set(best) & set(view.base.keys[row].tolist()))
-    originals = [
-        len({record_id.rsplit("-", 1)[0] for record_id in view.ids(view.base.keys[row].tolist())}) for row in exact
-    ]
-    return found / exact.size, float(np.mean(originals))
-
-
-def _exact_nearest(view: EmbeddedView, queries: Vector, mask: Any) -> Any:
-    """Return the rows of the ten nearest to each query by comparing with every vector in scope."""
-    table = view.base.vectors
-    if table is None:
-        sys.exit("the library has no vectors")
-    rows = np.arange(len(table.exact)) if mask is None else np.flatnonzero(mask)
-    best_rows = np.zeros((len(queries), 0), dtype=np.int64)
-    best = np.zeros((len(queries), 0), dtype=np.float32)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        block = rows[start : start + BLOCK_ROWS]
-        cosines = np.concatenate((best, queries @ table.exact[block].T), axis=1)
-        all_rows = np.concatenate((best_rows, np.broadcast_to(block, (len(queries), len(block)))), axis=1)
-        places = np.argpartition(-cosines, TOP - 1, axis=1)[:, :TOP]
-        best, best_rows = np.take_along_axis(cosines, places, axis=1), np.take_along_axis(all_rows, places, axis=1)
-    return best_rows
-
-
-def _scopes(view: EmbeddedView) -> dict[str, Scope]:
-    """Return the whole catalogue, a year range that keeps about 10 %, films of a year range that keep about 1 %."""
-    films = AnyOf("type", ("MOVIE",))
-    return {
-        "all": WHOLE,
-        "10 %": _closest(view, 0.10, [_years(first) for first in range(1980, LATEST_YEAR)]),
-        "1 %": _closest(view, 0.01, [_years(first).narrowed(films) for first in range(1960, LATEST_YEAR)]),
-    }
-
-
-def _years(first: int) -> Scope:
-    return WHOLE.narrowed(Range("year", first, LATEST_YEAR))
-
-
-def _closest(view: EmbeddedView, share: float, scopes: Sequence[Scope]) -> Scope:
-    wanted = share * view.count(WHOLE)
-    return min(scopes, key=lambda scope: abs(view.count(scope) - wanted))
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of the store, the text index and the segment."""
-    sizes = {"records": 0, "text": 0, "segment": 0}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            part = "text" if "text" in path.parts else "segment" if path.suffix == ".npy" else "records"
-            sizes[part] += path.stat().st_size
-    return sizes
-
-
-def show(figures: Figures) -> None:
-    """Print the figures for people."""
-    console = Console(width=160)
-    sizes = ", ".join(f"{name} {size:,.0f}" for name, size in figures["disk_mb"].items())
-    console.print(
-        f"{figures['records']:,} records, noise {figures['noise']}: apply {figures['apply_s']:.0f} s, "
-        f"publish {figures['publish_s']:.0f} s, CPU {figures['cpu_s']:.0f} s, peak {figures['build_peak_mb']:,.0f} MB, "
-        f"disk MB: {sizes}; open {figures['open_ms']:.0f} ms"
-    )
-    table = Table("scope", "rows", "recall@10", "arm", "p50 ms", "p95 ms", "cpu p50", "cpu p95")
-    for name, scope in figures["scopes"].items():
-        for arm, times in scope["arms"].items():
-            recall = f"{scope['recall@10']:.4f}" if arm == "nearest" else ""
-            table.add_row(name, f"{scope['in_scope']:,}", recall, arm, *(f"{value:.2f}" for value in times.values()))
+def show(figures: Sequence[Figures]) -> None:
+    """Print the figures for people: a column an engine and number of records."""
+    columns = {f"{one['records']:,} {one['engine']}": _told(one) for one in figures if one["engine"] != MOVED}
+    table = Table("", *columns)
+    for label in dict.fromkeys(label for column in columns.values() for label in column):
+        table.add_row(label, *(column.get(label, "") for column in columns.values()))
+    console = Console(width=200)
     console.print(table)
-    for processes, one in figures["throughput"].items():
-        told = f"{one['searches_a_second']:.0f} searches a second, {one['cpu_ms']:.1f} ms of CPU each"
-        console.print(f"{processes} processes: {told}, {max(one['memory_mb']):,.0f} MB")
-    for name, (p50, p95) in figures["edits"].items():
-        console.print(f"edit, {name}: {p50:.0f} / {p95:.0f}")
+    for one in figures:
+        if "move" in one:
+            console.print(f"{one['records']:,} records moved: {_told_move(one['move'])}")
+
+
+def _told(figures: Figures) -> dict[str, str]:
+    """Return the rows of the table; CPU times are of the servers and the database together, (of it in the database)."""
+    told: dict[str, str] = {}
+    if build := figures.get("build"):
+        told["build, CPU s"] = _with_share(build["cpu_s"] + build["database_cpu_s"], build["database_cpu_s"])
+        told["build, s: records, index"] = f"{build['apply_s']:.0f} + {build['publish_s']:.0f}"
+        told["build, peak MB"] = f"{build['peak_mb']:,.0f}"
+        told["a server, MB: records, text, arrays"] = _sum_of(build["disk_mb"].values())
+        index_mb = build["database_mb"].get("index", 0.0)
+        records_mb = sum(build["database_mb"].values()) - index_mb
+        told["database, MB: records, index"] = _sum_of((records_mb, index_mb)) if records_mb else ""
+    if join := figures.get("join"):
+        told["a second server, CPU s"] = _with_share(join["cpu_s"] + join["database_cpu_s"], join["database_cpu_s"])
+        told["a second server, s"] = f"{join['wall_s']:.1f}"
+    if search := figures.get("search"):
+        told |= _told_searches(search)
+    if throughput := figures.get("throughput"):
+        told["searches/s, 1, 2, 3 processes"] = _joined(one["searches_a_second"] for one in throughput.values())
+        told["CPU ms of each"] = _joined(one["cpu_ms"] for one in throughput.values())
+        told["memory of one, MB"] = f"{max(throughput['1']['memory_mb']):,.0f}"
+    if edits := figures.get("edits"):
+        told["edit until seen, CPU ms"] = _p50_p95(edits)
+        told["edit until seen, ms"] = f"{edits['seen_p50_ms']:.0f} / {edits['seen_p95_ms']:.0f}"
+    return told
+
+
+def _told_searches(search: Figures) -> dict[str, str]:
+    scopes = search["scopes"]
+    told = {"recall@10: all, 10 %, 1 %": ", ".join(f"{one['recall@10']:.3f}" for one in scopes.values())}
+    told |= {f"hybrid, {name}, CPU ms": _p50_p95(one["arms"]["hybrid"]) for name, one in scopes.items()}
+    for arm in ("nearest", "lexical", "titles"):
+        told |= {f"{arm}, {name}, CPU ms": _p50_p95(one["arms"][arm]) for name, one in scopes.items()}
+    told["hybrid, all, ms"] = "{p50_ms:.1f} / {p95_ms:.1f}".format(**scopes["all"]["arms"]["hybrid"])
+    if "overlap" in search:
+        told["answers of embedded: equal, overlap"] = f"{search['equal_answers']:.3f}, {search['overlap']:.3f}"
+    return told
+
+
+def _told_move(move: Figures) -> str:
+    ways = [
+        f"{name} {way['wall_s']:.0f} s, CPU {_with_share(way['cpu_s'] + way['database_cpu_s'], way['database_cpu_s'])} "
+        f"s, peak {way['peak_mb']:,.0f} MB, killed {way['kills']} times"
+        for name, way in (("there", move["there"]), ("back", move["back"]))
+    ]
+    return f"{'; '.join(ways)}; answers equal: {move['equal_there']} and {move['equal_back']} of {move['answers']}"
+
+
+def _p50_p95(times: Figures) -> str:
+    return " / ".join(_with_share(times[f"cpu_{at}_ms"], times[f"database_cpu_{at}_ms"]) for at in ("p50", "p95"))
+
+
+def _with_share(total: float, share: float) -> str:
+    return f"{total:.1f} ({share:.1f})" if share else f"{total:.1f}"
+
+
+def _joined(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.1f}" for value in values)
+
+
+def _sum_of(values: Iterable[float]) -> str:
+    return " + ".join(f"{value:,.0f}" for value in values)
 
 
 def draw(figures: Sequence[Figures], folder: Path) -> None:
-    """Draw what grows with the records."""
+    """Draw what grows with the records, on the embedded engine."""
     records = [one["records"] for one in figures]
 
     def arm(scope: str, key: str) -> list[float]:
-        return [one["scopes"][scope]["arms"]["hybrid"][key] for one in figures]
+        return [one["search"]["scopes"][scope]["arms"]["hybrid"][key] for one in figures]
 
     folder.mkdir(parents=True, exist_ok=True)
     searches = {
@@ -397,15 +293,12 @@ def draw(figures: Sequence[Figures], folder: Path) -> None:
     }
     (folder / "scale-search.svg").write_text(line_chart("hybrid search, ms of CPU", records, searches))
     builds = {
-        "build, CPU seconds": [one["cpu_s"] for one in figures],
-        "build, peak MB": [one["build_peak_mb"] for one in figures],
-        "disk, MB": [sum(one["disk_mb"].values()) for one in figures],
+        "build, CPU seconds": [one["build"]["cpu_s"] for one in figures],
+        "build, peak MB": [one["build"]["peak_mb"] for one in figures],
+        "disk, MB": [sum(one["build"]["disk_mb"].values()) for one in figures],
     }
     (folder / "scale-build.svg").write_text(line_chart("building", records, builds))
-    edits = {
-        f"edit until seen, p{share}, ms of CPU": [one["edits"]["cpu_ms"][place] for one in figures]
-        for place, share in enumerate((50, 95))
-    }
+    edits = {f"edit until seen, {key[4:7]}, ms of CPU": [one["edits"][key] for one in figures] for key in CPU_TIMES}
     (folder / "scale-edits.svg").write_text(line_chart("edits", records, edits))
 
 
@@ -413,18 +306,24 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where libraries and caches are kept")
     parser.add_argument("--records", default="10000,100000,1000000", help="sizes, separated by commas")
+    parser.add_argument("--engines", default=EMBEDDED, help=f"separated by commas, of: {', '.join(ENGINES)}")
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--rebuild", action="store_true", help="build the libraries anew")
+    parser.add_argument("--move", type=int, default=0, help="move the catalogue of this size to a database and back")
+    parser.add_argument("--kills", type=int, default=20, help="how often a move is killed on the way")
+    parser.add_argument("--rebuild", action="store_true", help="begin anew")
+    parser.add_argument("--again", action="store_true", help="measure again what was built before")
+    parser.add_argument("--discard", action="store_true", help="remove each library once it is measured")
     parser.add_argument("--json", type=Path, help="a file to write the figures to")
     parser.add_argument("--plots", type=Path, help="a folder to draw the plots in")
-    parser.add_argument("--stage", choices=(*STAGES, "search"), help=argparse.SUPPRESS)
-    return parser.parse_args()
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--server", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--to", default="", help=argparse.SUPPRESS)
+    parser.set_defaults(script=Path(__file__).resolve())
+    arguments = parser.parse_args()
+    if unknown := set(arguments.engines.split(",")) - set(ENGINES):
+        parser.error(f"no engine: {', '.join(sorted(unknown))}; there are: {', '.join(ENGINES)}")
+    return arguments
 
-
-STAGES: dict[str, Callable[[RealAnime, Path, argparse.Namespace], None]] = {
-    "build": build,
-    "measure": measure,
-}
 
 if __name__ == "__main__":
     main()

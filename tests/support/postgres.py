@@ -40,18 +40,29 @@ SETTINGS = {
 
 
 class PostgresServer:
-    """A PostgreSQL server with a folder and a socket of its own; the folder's path must be short."""
+    """A PostgreSQL server with a folder and a socket of its own; the folder's path must be short.
 
-    def __init__(self, folder: Path, *, programs: Path | None = None, primary: "PostgresServer | None" = None) -> None:
+    A folder that has its data already is served again.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        programs: Path | None = None,
+        primary: "PostgresServer | None" = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
+        self._settings = {**SETTINGS, **(settings or {}), "unix_socket_directories": str(folder)}
         self._owner: dict[str, Any] = {}
         self._programs: Path = programs or (primary.programs if primary else _find_programs())
         if os.geteuid() == 0:
             self._leave_root()
         self._schemas = 0
-        if primary is None:
+        if primary is None and not (folder / "data").exists():
             self._run("initdb", "-D", "data", "-U", "stackroom", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
-        else:
+        elif primary is not None:
             source = ("-h", str(primary.folder), "-U", "stackroom")
             self._run("pg_basebackup", *source, "-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync")
         self.start()
@@ -68,7 +79,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server, for the first time or again."""
-        options = [f"--{name}={value}" for name, value in {**SETTINGS, **self._place()}.items()]
+        options = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self.folder / "log").open("ab") as log:
             command = [str(self._programs / "postgres"), "-D", "data", *options]
             self._process = subprocess.Popen(
@@ -129,9 +140,6 @@ class PostgresServer:
         while self.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position) != [(True,)]:
             assert time.monotonic() < ends_at, "the replica does not follow"
             time.sleep(0.01)
-
-    def _place(self) -> Mapping[str, str]:
-        return {"unix_socket_directories": str(self.folder)}
 
     def _leave_root(self) -> None:
         """Run as another user, with programs that this user can reach."""
