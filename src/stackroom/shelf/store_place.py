@@ -40,6 +40,8 @@ class StorePlace:
     """Where the index is: in the database, or where nothing is said in the folder of each server."""
     parts: int = 0
     """How many parts the tables of an index in the database get when it is built; 0: by the number of records."""
+    shared_index_mb: int = 4_000
+    """The size up to which an index that a server has built is stored in the database, for others to fetch."""
 
     def __post_init__(self) -> None:
         if not SCHEME.match(self.url):
@@ -65,8 +67,9 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     path = folder / file
     try:
         told = tomllib.loads(path.read_text())
-        search, parts = str(told.get("search", "")), int(told.get("parts", 0))
-        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, parts=parts)
+        numbers = {name: int(told[name]) for name in ("parts", "shared_index_mb") if name in told}
+        search = str(told.get("search", ""))
+        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, **numbers)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, InputError) as error:
@@ -81,7 +84,9 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         return
     before = os.umask(0o077)
     try:
-        told = {name: value for name, value in dataclasses.asdict(place).items() if value}
+        told = {
+            one.name: value for one in dataclasses.fields(place) if (value := getattr(place, one.name)) != one.default
+        }
         replace_file(path, "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items()).encode())
     finally:
         os.umask(before)
@@ -97,7 +102,8 @@ def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store
     """Return the copy in a folder of a store in a database; its packages are loaded only then."""
     followed = load_postgres(FOLLOWED)
     database = followed.StoreDatabase(place.url, place.schema, catalogue=spec.name)
-    store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database)
+    shared_mb = place.shared_index_mb
+    store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database, shared_index_mb=shared_mb)
     return store
 
 

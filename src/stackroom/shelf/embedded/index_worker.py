@@ -19,6 +19,7 @@ def main() -> None:
     folder, spec = pickle.load(sys.stdin.buffer)  # ends with EOFError where there is nothing to index
     with closing(EmbeddedShelf(folder, spec)) as shelf:
         shelf.index.build_first(_iter_rows(shelf.store, sys.stdin.buffer))
+        shelf.index.share()
     sys.stdout.buffer.write(DONE)
 
 

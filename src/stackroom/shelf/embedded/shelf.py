@@ -31,7 +31,7 @@ from stackroom.shelf.embedded.index_check import REBUILD, IndexedView, check_ind
 from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
 from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
-from stackroom.shelf.embedded.shelf_index import BEHIND, ShelfIndex
+from stackroom.shelf.embedded.shelf_index import BEHIND, INDEX_FORMAT, ShelfIndex
 from stackroom.shelf.embedded.store import Store, Switch
 from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
@@ -59,7 +59,6 @@ WITHHELD_FILE = "update.lock"
 """Exists while an update is being judged: readers stay with the state before it."""
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
-INDEX_FORMAT = 6
 
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
@@ -211,10 +210,13 @@ class EmbeddedShelf(StoreWriter):
         if self.index.bases.name() is None or self.store.model() is None:
             self.publish()
             return
-        if any(publish_late(self.store, self.index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
+        is_done = any(publish_late(self.store, self.index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS))
+        if is_done and self.store.shared_index is None:
             return
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            publish_late(self.store, self.index.bases, self._swap_in)
+            if not is_done:
+                publish_late(self.store, self.index.bases, self._swap_in)
+            self.index.share()
 
     def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
         """Replace the base, unless another process has done so since; tell whether it was replaced."""
@@ -245,6 +247,7 @@ class EmbeddedShelf(StoreWriter):
         logger.warning("the index of catalogue '%s' is rebuilt: %s", self.folder.name, reason)
         self.rebuilt = reason
         self.index.forget()
+        self.index.fetches = False
         if self.index.folder.exists():
             quarantine(self.folder, self.index.folder)
         self.store.renumber_vectors()  # so that every process opens the new one
@@ -435,6 +438,7 @@ class EmbeddedShelf(StoreWriter):
 
     def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
         """Build a new index, and put the former one back where it is not accepted. The lock is held."""
+        self.index.fetches = False
         index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER
         shutil.rmtree(former, ignore_errors=True)
         if index.is_dir():

@@ -5,19 +5,25 @@
     FOLDER/base-N/                 a segment, with its checksums
     FOLDER/CURRENT                 names the base
 
-Whoever updates or replaces them holds the lock of the catalogue.
+Whoever updates or replaces them holds the lock of the catalogue. Where servers share a database, one of them builds an
+index, and the others fetch it.
 """
 
 import dataclasses
 import logging
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
+from stackroom.errors import BusyError
 from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.index_files import BaseFolder, TextFiles
+from stackroom.shelf.embedded.index_files import POINTER_FILE, BaseFolder, TextFiles
 from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import (
     SUMS_FILE,
@@ -35,7 +41,11 @@ from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 from stackroom.shelf.terms import text_columns
 
+INDEX_FORMAT = 6
 TEXT_FOLDER = "text"
+FETCHED_FOLDER = "fetched"
+BUILD_WAIT_S = 600.0
+"""How long a server without an index waits for another one that builds it."""
 TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
@@ -66,6 +76,8 @@ class ShelfIndex:
         self._history = ""
         self.seen = SeenTexts(spec)
         self._tail = TailRows()
+        self.fetches = True
+        """Whether an index of another server may be taken: not one that is damaged, or where this is built anew."""
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
@@ -136,22 +148,38 @@ class ShelfIndex:
     def catch_up(self) -> None:
         """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
         try:
-            if self.bases.name() is None and not self.open_text().change_no() and self.store.change_no():
-                self.build_first(self.store.iter_rows())
-            else:
+            if not self._is_new():
                 self._catch_up_text()
-                self.renew_base()
+            if not self._has_short_tail():
+                self._renew()
         except OSError as error:
             logger.warning("the index in %s cannot be written: %s", self.folder, error)
             raise UnwritableIndexError(f"the index cannot be written: {why_unwritable(error)}") from error
 
-    def renew_base(self) -> None:
-        """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""
+    def _is_new(self) -> bool:
+        return self.bases.name() is None and not self.open_text().change_no() and self.store.change_no() > 0
+
+    def _has_short_tail(self) -> bool:
         base = self._find_base()
-        if base is not None:
-            waiting = len(self.store.changed_since(base.change_no))
-            if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
+        most = 0 if base is None else max(TAIL_ROWS, TAIL_SHARE * base.columns.size)
+        return base is not None and len(self.store.changed_since(base.change_no)) <= most
+
+    def _renew(self) -> None:
+        """Fetch an index, or build it where none exists, or its base where the tail has outgrown it. The lock is held.
+
+        While another server builds one, this one keeps its base, if it has any.
+        """
+        shared, wait_s = self.store.shared_index, BUILD_WAIT_S if self._find_base() is None else 0
+        with suppress(BusyError), shared.database.sole_builder(wait_s=wait_s) if shared else nullcontext():
+            if shared and self.fetches and self._fetch(shared) and self._has_short_tail():
                 return
+            if self._is_new():
+                self.build_first(self.store.iter_rows())
+            else:
+                self._build_base()
+            self.share()
+
+    def _build_base(self) -> None:
         model, change_no = self.store.model(), self.store.change_no()
         vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
         rows = self.store.iter_rows()
@@ -177,6 +205,49 @@ class ShelfIndex:
         text.build(added(), change_no=self.store.change_no)
         self.bases.swap(*built)
         self.store.note_indexed(built[0].vector_no)
+
+    def _fetch(self, shared: Any) -> bool:
+        """Replace the index by that of another server, if its base is later and it is whole; tell whether it was."""
+        base, fresh = self._find_base(), self.folder.with_name(FETCHED_FOLDER)
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        self.store.state()  # a copy follows: the index may have a change that came since
+        above, until = -1 if base is None else base.change_no, self.store.change_no()
+        name = shared.fetch(fresh, self._version(), above=above, until=until)
+        if name is None:
+            return False
+        (fresh / POINTER_FILE).write_text(name, encoding="utf-8")
+        other = ShelfIndex(fresh, self.spec, self.store)
+        try:
+            other.require_sound()
+            found, reached = other.bases.open(name), other.open_text().change_no()
+            if not found.change_no <= reached <= until:
+                raise DamagedIndexError(f"it has change {reached} of {until}")
+        except DamagedIndexError as error:
+            logger.warning("the index of another server is not used: %s", error.message)
+            self.fetches = False
+            return False
+        os.sync()  # nothing of it was synced to disk yet
+        self.forget()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.replace(fresh, self.folder)  # commit point: readers open the other index from here on
+        self.store.note_indexed(found.vector_no)
+        self._catch_up_text()
+        return True
+
+    def share(self) -> None:
+        """Let other servers fetch the index, once it has all vectors. The lock is held."""
+        shared, base = self.store.shared_index, self._find_base()
+        if shared and base is not None and base.awaiting is None:
+            text = self.open_text()
+            files = [text.folder / name for name in text.files.list_names()]
+            files += [text.files.manifest, *(self.folder / base.name).iterdir()]
+            stamp = self._version(), base.name, base.change_no, text.change_no()
+            shared.share(self.folder, files, stamp, replaces=not self.fetches)
+
+    def _version(self) -> str:
+        """Return what an index is made by; one that is made by another is of no use."""
+        return f"{INDEX_FORMAT} {self.spec.digest} {self.store.model()}"
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""

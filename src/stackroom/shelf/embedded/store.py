@@ -190,6 +190,11 @@ class Store(StoredVectors):
         """Keep writers on other machines away; those on this one are kept away by the lock of the folder."""
         return nullcontext()
 
+    @property
+    def shared_index(self) -> Any:
+        """The index that this server shares with others; None where it does not."""
+        return None
+
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:  # noqa: ARG002
         """Take the keys of the texts to embed, in parts that other machines may take as well."""
         return nullcontext((EVERY_KEY,))

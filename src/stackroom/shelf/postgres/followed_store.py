@@ -26,6 +26,7 @@ from stackroom.shelf.embedded.store import SPEC_MARK, Store, StoreState
 from stackroom.shelf.embedded.store_file import COPY_MARK, SCHEMA, SCHEMA_VERSION
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres.shared_index import SharedIndex
 from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
 
 REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
@@ -41,6 +42,7 @@ COLUMNS = {
 }
 ROW_NUMBERS = {"records": "key", "embeddings": "rowid", "changes": "change_no"}
 ROWS_AT_ONCE = 2_000
+LEAST_SHARED = 1_000
 
 Progress = Callable[[int], None]
 logger = logging.getLogger(__name__)
@@ -54,9 +56,10 @@ def names_of(table: str) -> str:
 class FollowedStore(Store):
     """Implements the methods of `Store` on a copy that follows a database."""
 
-    def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase) -> None:
+    def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase, *, shared_index_mb: int) -> None:
         super().__init__(path, spec)
         self.database = database
+        self._shared_index_bytes = shared_index_mb * 1_000_000
         self._seen: DatabaseState | None = None
         self._seen_at = time.time()
         self._behind = ""
@@ -150,6 +153,13 @@ class FollowedStore(Store):
         """Share the texts to embed with workers on other servers."""
         self.follow()
         return self.database.shared_work(self.unembedded_range(), wait_s=wait_s)
+
+    @property
+    def shared_index(self) -> SharedIndex | None:
+        """The index in the database; None where there are so few records that each server builds its own."""
+        copied = int(self.find_mark(REVISION) or 0), self.find_mark(TOKEN) or ""
+        is_shared = self._shared_index_bytes and self.count() >= LEAST_SHARED
+        return SharedIndex(self.database, copied, most_bytes=self._shared_index_bytes) if is_shared else None
 
     def find_progress(self) -> Mapping[str, Any]:
         """Return how far the workers of all servers are."""

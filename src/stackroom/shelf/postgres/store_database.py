@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import psycopg
@@ -50,6 +50,10 @@ CREATE TABLE changes (
     principal text NOT NULL, call_id text NOT NULL, at text NOT NULL, sum bigint);
 CREATE INDEX changes_by_id ON changes (id);
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
+CREATE UNLOGGED TABLE shared_index (
+    version text NOT NULL, base text NOT NULL, base_no bigint NOT NULL, reached bigint NOT NULL);
+CREATE UNLOGGED TABLE shared_files (path text, piece int, data bytea NOT NULL, PRIMARY KEY (path, piece));
+ALTER TABLE shared_files ALTER data SET STORAGE EXTERNAL;
 """
 LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
 WRITES_KEPT = "30 days"
@@ -225,6 +229,20 @@ class StoreDatabase:
         """Hold the right to add vectors over all servers. A lost connection loses it: some texts are embedded twice."""
         with self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError):
             yield
+
+    @contextmanager
+    def sole_builder(self, *, wait_s: float) -> Iterator[None]:
+        """Keep other servers from building an index; after a wait, and without the database, both may build one."""
+        with ExitStack() as stack:
+            with suppress(BusyError if wait_s else DatabaseLostError):
+                stack.enter_context(self._locked("index", wait_s=wait_s, error_type=BusyError))
+            yield
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """Read and write what is not part of the history, all or nothing."""
+        with self._working() as db, db.transaction():
+            yield db
 
     @contextmanager
     def shared_work(self, unembedded: KeyRange | None, *, wait_s: float) -> Iterator[SharedWork]:
