@@ -180,7 +180,7 @@ class Run:
                         killed += 1
                         say(f"move: killed at {copied} rows, {step.strip()}")
             if result is not None:
-                used = engine.used().since(before)
+                used = engine.used_since(before)
                 database_s = database_cpu_s(self._root) - database_before_s
                 return {**used._asdict(), "database_cpu_s": database_s, "kills": killed, **result}
             if process.returncode != -signal.SIGKILL:

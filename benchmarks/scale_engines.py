@@ -52,9 +52,6 @@ class Used(NamedTuple):
     cpu_s: float
     database_cpu_s: float
 
-    def since(self, before: "Used") -> "Used":
-        return Used(*(now - then for now, then in zip(self, before, strict=True)))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
@@ -89,10 +86,15 @@ class Engine:
         return StorePlace(url=_url(self.root), schema=f"scale_{self.name}", search=search)
 
     def used(self) -> Used:
-        """Return the time and the CPU used until now."""
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        here = time.process_time() + children.ru_utime + children.ru_stime
-        return Used(time.perf_counter(), here, database_cpu_s(self.root) if self.is_in_database else 0.0)
+        """Return the time and the CPU used until now; that of the database is read first, which takes some itself."""
+        database_s = database_cpu_s(self.root) if self.is_in_database else 0.0
+        return Used(cpu_s=_cpu_s(), wall_s=time.perf_counter(), database_cpu_s=database_s)
+
+    def used_since(self, before: Used) -> Used:
+        """Return what was used since."""
+        wall_s, cpu_s = time.perf_counter() - before.wall_s, _cpu_s() - before.cpu_s
+        database_s = database_cpu_s(self.root) - before.database_cpu_s if self.is_in_database else 0.0
+        return Used(wall_s=wall_s, cpu_s=cpu_s, database_cpu_s=database_s)
 
     def sizes_mb(self, server: int = 1) -> dict[str, float]:
         """Return the sizes of the store, the text index and the segment of a server."""
@@ -118,6 +120,11 @@ class Engine:
             shutil.rmtree(self.home(server), ignore_errors=True)
         if self.is_in_database:
             drop_schemas(self.root, self.place().schema)
+
+
+def _cpu_s() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def _url(root: Path) -> str:
