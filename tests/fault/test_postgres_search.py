@@ -80,6 +80,21 @@ def test_an_index_of_later_changes_than_a_store_that_was_put_back_is_built_anew(
         assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])
 
 
+def test_a_database_that_was_put_back_with_its_index_gives_new_terms_their_own_numbers(
+    server_of: OpenServer, database: PostgresServer
+) -> None:
+    stock = server_of("only")
+    stock.put(stock.record("heat", body="a robbery"))
+    database.save_data()
+    stock.put(stock.record("lost", body="a briefcase"))
+    assert stock.lexical("briefcase") == ["lost"]
+    database.put_data_back()
+    stock.put(stock.record("new", body="a chase"))
+    stock.put(stock.record("again", body="a briefcase"))
+    found = [stock.lexical(word) for word in ("robbery", "chase", "briefcase")]
+    assert found == [["heat"], ["new"], ["again"]]
+
+
 def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of: OpenServer) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat", body="a robbery"))

@@ -129,6 +129,19 @@ class PostgresServer:
         self._process.wait(START_TIMEOUT_S)
         psutil.wait_procs(children, timeout=START_TIMEOUT_S)
 
+    def save_data(self) -> None:
+        """Copy the data of the server, which is stopped meanwhile, so that it can be put back."""
+        self.stop()
+        subprocess.run(["cp", "-a", "data", "saved"], cwd=self.folder, check=True)
+        self.start()
+
+    def put_data_back(self) -> None:
+        """Go back to the data that was saved, as from a back-up."""
+        self.stop()
+        shutil.rmtree(self.folder / "data")
+        (self.folder / "saved").rename(self.folder / "data")
+        self.start()
+
     def promote(self) -> None:
         """Make a replica a primary."""
         assert self.execute("SELECT pg_promote(true, 60)") == [(True,)]

@@ -71,8 +71,8 @@ class SearchIndex:
         self._spec = spec
         self._store = store
         self._parts = parts
-        """How many parts the next build makes; 0 leaves it to the number of records."""
-        self._writer = self._writer_of(0)
+        self._writers: dict[tuple[int, str], RecordWriter] = {}
+        """The one of the generation and the history of the store that the numbers of terms it keeps are of."""
 
     def digest(self) -> str:
         """Return what an index is made by; one that is made by another is of no use."""
@@ -111,10 +111,11 @@ class SearchIndex:
             if reached > wanted:
                 raise BusyError(self._store.why_stale() or "another server has just changed the catalogue; ask again")
             if reached < wanted or vectors < stored:
-                if self._writer.schema != self._generations.schema(generation):
-                    self._writer = self._writer_of(generation)
+                known = generation, self._store.history()
+                writer = self._writers.get(known) or self._writer_of(generation)
+                self._writers = {known: writer}
                 for _, keys in groupby(self._store.changed_since(reached), key=block_of):
-                    self._writer.write(db, list(keys), is_new=False)
+                    writer.write(db, list(keys), is_new=False)
                 if vectors < stored or self._mean_is_old(db):
                     self._index_vectors(db)
                 db.execute(REACHED, (wanted, max(vectors, stored), last))
@@ -236,7 +237,6 @@ class RecordWriter:
     """Writes records into the tables of one generation."""
 
     def __init__(self, connections: Connections, schema: str, spec: CatalogueSpec, store: Store) -> None:
-        self.schema = schema
         self._store = store
         self._documents = DocumentBuilder(spec)
         self._dictionary = Dictionary(connections, schema)

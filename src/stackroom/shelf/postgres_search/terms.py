@@ -40,7 +40,7 @@ class Dictionary:
 
     def __init__(self, connections: Connections, schema: str) -> None:
         self._connections = connections
-        self.schema = schema
+        self._schema = schema
         self._terms: dict[Term, int] = {}
         self._classes: dict[tuple[str, ...], int] = {}
 
@@ -68,8 +68,8 @@ class Dictionary:
 
     @contextmanager
     def _adding(self) -> "Iterator[psycopg.Connection[Any]]":
-        with self._connections.writing(self.schema) as alone:
-            alone.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.schema,))
+        with self._connections.writing(self._schema) as alone:
+            alone.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._schema,))
             yield alone
 
     def _look_up(self, db: "psycopg.Connection[Any]", terms: Sequence[Term]) -> list[Term]:
