@@ -95,15 +95,15 @@ class FileWatch(Generic[T]):
     written_here: ClassVar[int] = 0
     """How many files this process replaced or removed."""
 
-    def __init__(self, path: Path, read: Callable[[], T], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: Path, read: Callable[[], T]) -> None:
         """`read` returns what the file says, also where there is none."""
-        self._path, self._read, self._monotonic = path, read, monotonic
+        self._path, self._read = path, read
         self._stamp, self._known = _stamp_of(path), read()
-        self._looked_at, self._written = monotonic(), FileWatch.written_here
+        self._looked_at, self._written = time.monotonic(), FileWatch.written_here
 
     def find(self) -> T:
         """Return what the file said when it was last looked at."""
-        now = self._monotonic()
+        now = time.monotonic()
         if now - self._looked_at >= LOOK_AGAIN_S or self._written != FileWatch.written_here:
             self._looked_at, self._written = now, FileWatch.written_here
             stamp = _stamp_of(self._path)

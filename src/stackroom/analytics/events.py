@@ -5,7 +5,7 @@ for long, they are dropped and counted. They are not an audit: they can be prune
 there are too many. Commit point: the end of `_append`'s transaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -76,10 +76,8 @@ class EventLog:
         *,
         most_kept: int = MOST_KEPT,
         limits: BatchLimits = LIMITS,
-        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._database = database
-        self._now = now
         self._most_kept = most_kept
         self._untrimmed = 0
         """How many events were written since the last check whether there are too many."""
@@ -102,12 +100,12 @@ class EventLog:
 
     def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
         """Record that a user played a record's file, and for how long."""
-        at = self._now()
+        at = utc_now()
         self.note(Event(at=at, kind=EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds))
 
     def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
         """Record that something was downloaded for a user."""
-        at = self._now()
+        at = utc_now()
         self.note(
             Event(at=at, kind=EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes)
         )

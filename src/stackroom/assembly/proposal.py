@@ -54,13 +54,13 @@ class ProfiledTable:
     notes: tuple[Note, ...] = ()
     """Remarks on the source."""
 
-    def propose(self, *, name: str, title: str = "", choices: Choices = NO_CHOICES) -> Proposal:
+    def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
         """Infer a spec with the user's choices; its name is the nearest valid one to `name`, its title made of it."""
         try:
             inferred = infer_declaration(
                 self.columns,
                 name=catalogue_name(name),
-                title=title or catalogue_title(name),
+                title=catalogue_title(name),
                 id_column=self.id_column,
                 choices=choices,
                 origins=self.origins,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 from stackroom.assembly.app import App
@@ -16,7 +15,7 @@ from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
 from stackroom.grading.tuning import Tuning, tune
 from stackroom.library import QUESTIONS_FILE, remove_file
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 
 Asking = Callable[[int, int], None]
@@ -39,7 +38,6 @@ def grade_catalogue(
     request: GoldenSetRequest,
     *,
     asking: Asking = lambda _done, _all: None,
-    now: Callable[[], datetime] = utc_now,
 ) -> GradedCatalogue:
     """Write the questions of a catalogue, ask them, and keep both the questions and the grade."""
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
@@ -55,7 +53,7 @@ def grade_catalogue(
         )
     asked = _ask(app, catalogue, reader, questions, asking=asking)
     grade = Grade(
-        at=now(),
+        at=utc_now(),
         records=reader.count(WHOLE),
         model=str(reader.model),
         questions=digest_of_questions(questions),
@@ -66,10 +64,10 @@ def grade_catalogue(
     return GradedCatalogue(catalogue=catalogue, folder=folder, grade=grade, asked=asked)
 
 
-def tune_catalogue(graded: GradedCatalogue, *, checkpoint: Checkpoint = never_stop) -> Tuning:
+def tune_catalogue(graded: GradedCatalogue) -> Tuning:
     """Tune the weights of a catalogue; where they are accepted, keep them and the grade that they have."""
     spec = graded.catalogue.spec
-    tuning = tune(graded.asked, graded.catalogue.searcher.search_spec, spec, checkpoint=checkpoint)
+    tuning = tune(graded.asked, graded.catalogue.searcher.search_spec, spec)
     if tuning.is_accepted:
         figures = {
             "tuned_half_before": str(tuning.tuned_half[0]),

@@ -1,8 +1,7 @@
 """The parts of a shared server that catalogue packages bring."""
 
 import logging
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 from functools import partial
 
 from stackroom.analytics.events import EventLog
@@ -23,9 +22,7 @@ from stackroom.tools.endpoint import Endpoint
 logger = logging.getLogger(__name__)
 
 
-def build_server_parts(
-    app: App, control: Control, events: EventLog, *, now: Callable[[], datetime] = utc_now
-) -> ServerParts:
+def build_server_parts(app: App, control: Control, events: EventLog) -> ServerParts:
     """Build the parts of every installed package that has some, and create their tables where they are missing.
 
     Expected errors, such as a wrong setting, propagate. A package that fails otherwise is logged and left out.
@@ -34,7 +31,7 @@ def build_server_parts(
     for package in app.packages.iter_packages():
         try:
             if package.server:
-                found.append(_build_parts(package, build_context(app, control, events, package, now)))
+                found.append(_build_parts(package, build_context(app, control, events, package)))
         except ExpectedError:
             raise
         except Exception:  # foreign code: whatever it raises, the other packages must go on
@@ -66,9 +63,7 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
     return found
 
 
-def build_context(
-    app: App, control: Control, events: EventLog, package: CataloguePackage, now: Callable[[], datetime] = utc_now
-) -> ServerContext:
+def build_context(app: App, control: Control, events: EventLog, package: CataloguePackage) -> ServerContext:
     """Build what a package is given of this server."""
 
     def read_settings(name: str, model: type[SectionT]) -> SectionT:
@@ -83,7 +78,7 @@ def build_context(
         get_principal=partial(_get_principal, control),
         list_catalogues=lambda: _list_catalogues(app, package),
         refresh=partial(_refresh, app, package),
-        now=now,
+        now=utc_now,
         wake=app.background.wake,
     )
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field
 
 from stackroom.assembly.app import App
 from stackroom.background.processes import LibraryCommand
@@ -40,16 +39,7 @@ from stackroom.model.principal import Action, Cost
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
-from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams
-
-MOST_DIGITS = 15
-"""The most digits of a place in a file."""
-
-
-def _require_digits(value: object) -> object:
-    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS):
-        raise PydanticCustomError("whole_number", "must be a whole number of at most 15 digits")
-    return value
+from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams, WholeNumber
 
 
 class BeginBody(BodyParams):
@@ -71,9 +61,7 @@ class BuildBody(BodyParams):
 class PieceParams(QueryParams):
     """The place of a piece of the file."""
 
-    offset: Annotated[int, BeforeValidator(_require_digits)] = Field(
-        ge=0, description="how many bytes of the file come before it"
-    )
+    offset: WholeNumber = Field(ge=0, description="how many bytes of the file come before it")
 
 
 class TableState(StrEnum):

@@ -36,13 +36,11 @@ class Background:
         now: Callable[[], datetime] = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
-        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`chance` returns a number from 0 to 1; `on_change` is called after each run, in that run's thread."""
+        """`chance` returns a number from 0 to 1."""
         self._now = now
         self._monotonic = monotonic
         self._chance = chance
-        self._on_change = on_change
         self._changed = threading.Condition(threading.RLock())
         self._entries: dict[str, _Entry] = {}
         self._is_started = False
@@ -185,7 +183,6 @@ class Background:
             entry.context = None
             self._plan(entry, 0.0 if entry.is_woken else again_s)
             self._changed.notify_all()
-        self._on_change()
 
     def _pause_of(self, task: Task) -> float | None:
         return None if task.period_s is None else self._spread(task.period_s, task.jitter)

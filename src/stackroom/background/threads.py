@@ -82,13 +82,11 @@ class BoundedCheck:
         name: str,
         fresh_s: float = 2.0,
         wait_s: float = WAIT_S,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._check = check
         self._name = name
         self._fresh_s = fresh_s
         self._wait_s = wait_s
-        self._monotonic = monotonic
         self._guard = threading.Lock()
         self._problem: str | None = None
         self._ended_at: float | None = None
@@ -98,13 +96,13 @@ class BoundedCheck:
     def find_problem(self) -> str | None:
         """Return the problem that the last check found; run another where that is some time ago."""
         with self._guard:
-            is_fresh = self._ended_at is not None and self._monotonic() - self._ended_at < self._fresh_s
+            is_fresh = self._ended_at is not None and time.monotonic() - self._ended_at < self._fresh_s
             running = self._running if is_fresh else self._begin()
         if is_fresh or running is None:
             return self._problem
         running.join(self._wait_s)
         if running.is_alive():
-            return f"the {self._name} has not answered for {max(1, round(self._monotonic() - self._began_at))} s"
+            return f"the {self._name} has not answered for {max(1, round(time.monotonic() - self._began_at))} s"
         return self._problem
 
     def forget(self) -> None:
@@ -114,7 +112,7 @@ class BoundedCheck:
     def _begin(self) -> threading.Thread:
         """Return the thread of the check that runs, or of a new one."""
         if self._running is None or not self._running.is_alive():
-            self._began_at = self._monotonic()
+            self._began_at = time.monotonic()
             self._running = start_thread(f"check of the {self._name}", self._run)
         return self._running
 
@@ -126,4 +124,4 @@ class BoundedCheck:
         except Exception as error:
             logger.exception("the %s could not be checked", self._name)
             problem = f"the check failed: {type(error).__name__}"
-        self._problem, self._ended_at = problem, self._monotonic()
+        self._problem, self._ended_at = problem, time.monotonic()

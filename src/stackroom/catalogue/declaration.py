@@ -4,7 +4,7 @@ A declaration is validated here for form, and by `compiler` for meaning.
 """
 
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -23,7 +23,7 @@ from stackroom.catalogue.spec import (
     Take,
 )
 from stackroom.errors import SpecError, did_you_mean
-from stackroom.text.validation_words import plain_words, shown_value
+from stackroom.text.validation_words import model_in, plain_words, shown_value
 from stackroom.toml_text import TomlError, parse_toml
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
@@ -233,17 +233,10 @@ def _known_keys(path: list[str]) -> set[str]:
     steps = iter(path)
     for step in steps:
         annotation = model.model_fields[step].annotation
-        inner = _model_in(annotation)
+        inner = model_in(annotation)
         if inner is None:
             return set()
         model = inner
         if get_origin(annotation) is dict:
             next(steps, None)  # a name that the author chose, as TITLE in fields.TITLE
     return set(model.model_fields)
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the declared model inside an annotation such as `dict[str, DeclaredField]` or `DeclaredEmbed | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)

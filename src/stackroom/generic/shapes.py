@@ -38,9 +38,9 @@ left out; `facets`; `keys`: the ids of the whole set; `fields`: a record's field
 StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
-def when_known(default: Any = None) -> Any:
+def when_known() -> Any:
     """Declare a part of an answer that is left out where it was not asked for."""
-    return Field(default=default, exclude_if=is_none)
+    return Field(default=None, exclude_if=is_none)
 
 
 class DrawnParams(GenericParams):

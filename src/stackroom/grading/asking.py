@@ -14,7 +14,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.search.fuse import STEPS, Candidates, Floats, discount_little_known
 from stackroom.search.searcher import Searcher
-from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.shelf.port import ShelfReader
 
 DEPTH = 50
 """The number of hits that are looked at for an answer."""
@@ -63,12 +63,11 @@ class Asker:
     depth: int = DEPTH
     """The number of hits that are ranked; each arm contributes at least twice as many."""
 
-    def ask(self, questions: Iterable[Question], *, checkpoint: Checkpoint = never_stop) -> Iterator[AskedQuestion]:
+    def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
         """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
         search = replace(self.spec.search, little_known_discount=0.0, depth=max(self.spec.search.depth, 2 * self.depth))
         searcher = Searcher(spec=self.spec, override=search)
         for question in questions:
-            checkpoint()
             answers = frozenset(self.reader.find(question.expected, scope=WHOLE).values())
             if answers:
                 yield self._ask(question, frozenset(map(int, answers)), searcher)

@@ -18,7 +18,7 @@ from stackroom.grading.questions import Question, QuestionKind
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.search.values import adult_conditions
-from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.shelf.port import ShelfReader
 from stackroom.text.analyser import FUNCTION_TOKENS, query_tokens
 from stackroom.text.normalise import fold_name
 from stackroom.text.tokens import plain_text
@@ -153,12 +153,10 @@ class GoldenSetRequest:
     seed: int = 0
 
 
-def write_golden_set(
-    reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest, *, checkpoint: Checkpoint = never_stop
-) -> list[Question]:
+def write_golden_set(reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest) -> list[Question]:
     """Return questions made from a catalogue, about as many of each kind as of another."""
     writer = _Writer(reader, spec, request)
-    iterators = {kind: writer.iter_questions(kind, rule, checkpoint) for kind, rule in writer.rules().items()}
+    iterators = {kind: writer.iter_questions(kind, rule) for kind, rule in writer.rules().items()}
     return _take_in_turn(iterators, request.questions)
 
 
@@ -215,16 +213,16 @@ class _Writer:
             rules[QuestionKind.FIELDS] = self._fields
         return rules
 
-    def iter_questions(self, kind: QuestionKind, rule: Rule, checkpoint: Checkpoint) -> Iterator[Question]:
+    def iter_questions(self, kind: QuestionKind, rule: Rule) -> Iterator[Question]:
         """Yield questions of one kind, each query once."""
         asked: set[str] = set()
-        for record in self._draw(kind, checkpoint):
+        for record in self._draw(kind):
             question = rule(record, random.Random(f"{self._request.seed} {kind} {record.id}"))
             if question is not None and question.query not in asked:
                 asked.add(question.query)
                 yield question
 
-    def _draw(self, kind: QuestionKind, checkpoint: Checkpoint) -> Iterator[Record]:
+    def _draw(self, kind: QuestionKind) -> Iterator[Record]:
         """Yield records in an order that their ids, the kind and the seed determine."""
 
         def place(key: Key) -> float:
@@ -234,7 +232,6 @@ class _Writer:
 
         drawn = sorted(self._keys, key=place)[: TRIED_FOR_ONE * self._request.questions]
         for start in range(0, len(drawn), AT_ONCE):
-            checkpoint()
             some = drawn[start : start + AT_ONCE]
             records = self._reader.fetch(some, scope=self._scope)
             yield from (records[key] for key in some if key in records)

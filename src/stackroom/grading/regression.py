@@ -15,7 +15,6 @@ from stackroom.grading.metrics import build_figure, ndcg
 from stackroom.grading.questions import Question
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.port import Checkpoint, never_stop
 
 MOST_QUESTIONS = 120
 """The number of questions that are asked of both; enough to see a fall that matters, in a few seconds."""
@@ -49,16 +48,13 @@ class GradedView:
     search: SearchSpec
 
 
-def find_regressions(
-    before: GradedView, after: GradedView, questions: Sequence[Question], *, checkpoint: Checkpoint = never_stop
-) -> list[Fall]:
+def find_regressions(before: GradedView, after: GradedView, questions: Sequence[Question]) -> list[Fall]:
     """Return by how much the answers to the same questions fell, where that is beyond noise."""
     fair = list(_fair_questions(before.asker, after.asker, _bounded(questions)))
     if len(fair) < LEAST_QUESTIONS:
         return []
     depth = _depth_for(before.asker, after.asker)
-    old = _rankings(before, fair, depth, checkpoint)
-    new = _rankings(after, fair, depth, checkpoint)
+    old, new = _rankings(before, fair, depth), _rankings(after, fair, depth)
     in_both = _find_in_both(before.asker, after.asker, {*_ids(old), *_ids(new)})
     return list(_falls(fair, old, new, in_both))
 
@@ -105,12 +101,12 @@ def _depth_for(before: Asker, after: Asker) -> int:
     return min(round(before.depth * growth), MOST_DEPTH)
 
 
-def _rankings(view: GradedView, questions: Sequence[Question], depth: int, checkpoint: Checkpoint) -> Rankings:
+def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Rankings:
     """Return the ids that each way of ranking finds for each question."""
     found: dict[str, dict[int, list[RecordId]]] = {HYBRID: {}, BY_WORDS: {}, BY_VECTORS: {}}
     asker = replace(view.asker, depth=depth)
     for number, question in enumerate(questions):
-        for asked in asker.ask([question], checkpoint=checkpoint):
+        for asked in asker.ask([question]):
             for name, keys in _each_ranking(asked, view.search):
                 found[name][number] = asker.reader.ids([Key(key) for key in keys])
     return found

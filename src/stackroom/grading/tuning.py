@@ -13,7 +13,6 @@ from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.grading.asking import AskedQuestion
 from stackroom.grading.metrics import Figure, build_figure, ndcg
 from stackroom.grading.questions import QuestionKind
-from stackroom.shelf.port import Checkpoint, never_stop
 
 PASSES = 2
 LEAST_GAIN = 0.002
@@ -61,15 +60,13 @@ class Tuning:
     """nDCG@10 on the half that was held out: before, with the weights that were tried."""
 
 
-def tune(
-    asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec, *, checkpoint: Checkpoint = never_stop
-) -> Tuning:
+def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec) -> Tuning:
     """Search for better weights on every second question of each kind, and accept them if the others do not lose."""
     searched = [one for one in asked if one.candidates is not None]
     halves = _halve(searched)
     tried = present
     if min(map(len, halves)) >= LEAST_QUESTIONS:
-        tried = _climb(halves[0], present, _choices(halves, spec), checkpoint)
+        tried = _climb(halves[0], present, _choices(halves, spec))
     tuned_half, other_half = (_figures(half, present, tried) for half in halves)
     reason = _find_objection(halves, present, tried)
     return Tuning(
@@ -103,19 +100,13 @@ def _choices(halves: Sequence[Sequence[AskedQuestion]], spec: CatalogueSpec) -> 
     }
 
 
-def _climb(
-    half: Sequence[AskedQuestion],
-    present: SearchSpec,
-    choices: Choices,
-    checkpoint: Checkpoint,
-) -> SearchSpec:
+def _climb(half: Sequence[AskedQuestion], present: SearchSpec, choices: Choices) -> SearchSpec:
     """Change one weight at a time to its best value, until a pass over all of them changes nothing."""
     start = best = _ndcgs(half, present)
     search = present
     for _ in range(PASSES):
         before = search
         for option in _options(search, choices):
-            checkpoint()
             found = _ndcgs(half, option)
             gain = _gain(half, best, found)
             if gain >= LEAST_GAIN and not _kinds_that_lose(half, start, found):

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.model.vectors import Vector
-from stackroom.shelf.port import Checkpoint, never_stop
 
 Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -54,17 +53,17 @@ COMPONENTS = 64
 """Enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions."""
 
 
-def nearest_others(points: Points, count: int, *, checkpoint: Checkpoint = never_stop) -> Rows:
+def nearest_others(points: Points, count: int) -> Rows:
     """Return for each row the nearest other rows, in no order; `count` is less than the number of rows."""
-    return _nearest(points, points, count, is_same=True, checkpoint=checkpoint)
+    return _nearest(points, points, count, is_same=True)
 
 
-def nearest_among(points: Points, among: Points, count: int, *, checkpoint: Checkpoint = never_stop) -> Rows:
+def nearest_among(points: Points, among: Points, count: int) -> Rows:
     """Return for each point the nearest rows of another table, in no order."""
-    return _nearest(points, among, min(count, len(among)), is_same=False, checkpoint=checkpoint)
+    return _nearest(points, among, min(count, len(among)), is_same=False)
 
 
-def _nearest(points: Points, among: Points, count: int, *, is_same: bool, checkpoint: Checkpoint) -> Rows:
+def _nearest(points: Points, among: Points, count: int, *, is_same: bool) -> Rows:
     squares, columns = np.einsum("ij,ij->i", among, among), np.ascontiguousarray(among.T)
     found = np.empty((len(points), count), dtype=np.int64)
     rows = max(64, BLOCK_VALUES // max(len(among), 1))
@@ -77,7 +76,6 @@ def _nearest(points: Points, among: Points, count: int, *, is_same: bool, checkp
         if is_same:
             there[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
         found[start : start + len(block)] = _least(distances, count)
-        checkpoint()
     return found
 
 
@@ -191,14 +189,14 @@ class _Spread:
         return read
 
 
-def lay_out(points: Points, *, start: Points | None = None, checkpoint: Checkpoint = never_stop) -> Points:
+def lay_out(points: Points, *, start: Points | None = None) -> Points:
     """Return a place in the plane for each point; `start` has former places, which a new layout resembles."""
     count = len(points)
     if count <= 2:
         return np.array([[0, 0], [1, 0]], dtype=np.float32)[:count]
-    neighbours = nearest_others(points, min(NEIGHBOURS, max(1, (count - 1) // 3)), checkpoint=checkpoint)
+    neighbours = nearest_others(points, min(NEIGHBOURS, max(1, (count - 1) // 3)))
     begun = _starting_places(points[:, :2] if start is None else start)
-    return _moved(begun, neighbours, checkpoint)
+    return _moved(begun, neighbours)
 
 
 def _starting_places(places: Points) -> Points:
@@ -209,7 +207,7 @@ def _starting_places(places: Points) -> Points:
     return (begun + jitter).astype(np.float32)
 
 
-def _moved(places: Points, neighbours: Rows, checkpoint: Checkpoint) -> Points:
+def _moved(places: Points, neighbours: Rows) -> Points:
     count = len(places)
     x, y = places[:, 0].copy(), places[:, 1].copy()
     speed_x, speed_y = np.zeros_like(x), np.zeros_like(y)
@@ -228,7 +226,6 @@ def _moved(places: Points, neighbours: Rows, checkpoint: Checkpoint) -> Points:
         too_fast = np.maximum(np.hypot(speed_x, speed_y) / LONGEST_STEP, 1)
         speed_x, speed_y = (speed_x / too_fast).astype(np.float32), (speed_y / too_fast).astype(np.float32)
         x, y = _centred(x + speed_x), _centred(y + speed_y)
-        checkpoint()
     return np.stack([x, y], axis=1)
 
 

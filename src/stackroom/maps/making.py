@@ -16,7 +16,7 @@ from stackroom.maps.words import find_words
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
-from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.shelf.port import ShelfReader
 
 MOST_LAID_OUT = 100_000
 SAMPLE = 20_000
@@ -36,9 +36,7 @@ class _Embedded:
     points: Points
 
 
-def make_map(
-    reader: ShelfReader, *, former: StoredMap | None = None, checkpoint: Checkpoint = never_stop
-) -> StoredMap | None:
+def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredMap | None:
     """Lay out the records that have a vector; None where there are none."""
     if reader.model is None:
         return None
@@ -46,7 +44,7 @@ def make_map(
     if not len(embedded.keys):
         return None
     start = _find_start(embedded, former) if former is not None and former.model == reader.model else None
-    keys, places = embedded.keys, to_places(_laid_out(embedded.points, start, checkpoint))
+    keys, places = embedded.keys, to_places(_laid_out(embedded.points, start))
     sample = _sample_of(len(keys))
     words = find_words(reader, keys[sample], places[sample])
     return StoredMap(model=reader.model, keys=keys, places=places, words=words)
@@ -109,15 +107,15 @@ def _sample_of(count: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(SEED).choice(count, SAMPLE, replace=False))
 
 
-def _laid_out(points: Points, start: Points | None, checkpoint: Checkpoint) -> Points:
+def _laid_out(points: Points, start: Points | None) -> Points:
     if len(points) <= MOST_LAID_OUT:
-        return lay_out(points, start=start, checkpoint=checkpoint)
+        return lay_out(points, start=start)
     sample = _sample_of(len(points))
     begun = None if start is None else start[sample]
     layout = np.empty((len(points), 2), dtype=np.float32)
-    layout[sample] = lay_out(points[sample], start=begun, checkpoint=checkpoint)
+    layout[sample] = lay_out(points[sample], start=begun)
     others = np.setdiff1d(np.arange(len(points)), sample)
-    near = nearest_among(points[others], points[sample], BESIDE, checkpoint=checkpoint)
+    near = nearest_among(points[others], points[sample], BESIDE)
     layout[others] = place_beside(layout[sample][near])
     return layout
 

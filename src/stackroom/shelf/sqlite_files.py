@@ -83,11 +83,11 @@ def _stat_of(path: Path) -> tuple[int, int, int] | None:
     return known.st_ino, known.st_size, known.st_mtime_ns
 
 
-def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+def check_sqlite_file(path: Path) -> list[str]:
     """Return the first faults that SQLite finds in a file; none where it is sound."""
     try:
         with _opened(path) as db:
-            return check_connected(db, checkpoint)
+            return check_connected(db, never_stop)
     except (apsw.Error, OSError) as error:
         return [f"cannot be read: {error}"]
 

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from stackroom.errors import did_you_mean
 
@@ -55,6 +57,13 @@ def shown_value(value: Any) -> str:
     if isinstance(value, dict | list | tuple | bool):
         return ""
     return " (given: null)" if value is None else f" (given: {str(value)[:60]!r})"
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as `list[Filters] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)
 
 
 def _short(limit: Any) -> Any:

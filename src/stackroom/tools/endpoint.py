@@ -15,8 +15,8 @@ from stackroom.model.principal import Action, Cost, Identity, Principal
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import CallerMedia, MediaFile
 
-MOST_DIGITS = 9
-MOST_OFFSET = 10**MOST_DIGITS - 1
+MOST_DIGITS = 15
+MOST_OFFSET = 10**9 - 1
 
 QueryT = TypeVar("QueryT")
 BodyT = TypeVar("BodyT")
@@ -42,7 +42,7 @@ class EndpointResult(BaseModel):
 
 def _require_digits(value: object) -> object:
     if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS):
-        raise PydanticCustomError("whole_number", "must be a whole number of at most 9 digits")
+        raise PydanticCustomError("whole_number", "must be a whole number of at most 15 digits")
     return value
 
 

@@ -3,9 +3,7 @@
 import operator
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, get_args
-
-from pydantic import BaseModel
+from typing import Any
 
 is_none = partial(operator.is_, None)
 is_empty = operator.not_
@@ -108,10 +106,3 @@ def _is_obvious(key: str, value: Any) -> bool:
     if isinstance(value, dict | list):
         return False
     return (key, value) in OBVIOUS or (key == "maxItems" and value > FEW_ITEMS)
-
-
-def model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model inside an annotation such as `list[Filters] | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)

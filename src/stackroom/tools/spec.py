@@ -33,9 +33,9 @@ from stackroom.model.record import RecordId
 from stackroom.recommend.recommender import Placing
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
-from stackroom.text.validation_words import plain_words, shown_value
+from stackroom.text.validation_words import model_in, plain_words, shown_value
 from stackroom.tools.merge import SearchPath
-from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none, model_in
+from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]

@@ -107,9 +107,9 @@ def save_state(home: Path, state: PlaceState) -> None:
     replace_file(home / STATE_FILE, orjson.dumps(asdict(state), option=orjson.OPT_INDENT_2))
 
 
-def note_problem(home: Path, place: str, problem: str, *, now: datetime) -> PlaceState:
+def note_problem(home: Path, place: str, problem: str) -> PlaceState:
     """Record that a place could not be looked at; what is known of its collections stays."""
-    state = replace(load_state(home, place), looked_at=stamp(now), problem=problem)
+    state = replace(load_state(home, place), looked_at=stamp(), problem=problem)
     save_state(home, state)
     return state
 
@@ -126,6 +126,6 @@ def find_collection_problems(settings: Settings) -> Iterator[tuple[str | None, s
     yield from state.problems().items()
 
 
-def stamp(now: datetime) -> str:
-    """Return a time as the file has it."""
-    return now.astimezone(UTC).isoformat(timespec="seconds")
+def stamp() -> str:
+    """Return the present time as the file has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -8,7 +8,6 @@ and has no table, or one that cannot be taken in, is skipped; the others go on. 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -78,7 +77,6 @@ def sync_place(
     *,
     names: Sequence[str] = (),
     progress: Callable[[str], Progress] = lambda _name: lambda _report: None,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> PlaceState:
     """Bring the library up to the tables of a place, and record what was found.
 
@@ -91,14 +89,14 @@ def sync_place(
             opened = open_place(app, place)
             found = opened.list_collections()
         except ExpectedError as error:
-            note_problem(home, place, error.message, now=now())
+            note_problem(home, place, error.message)
             raise
         before = load_state(home, place)
-        run = _Sync(app=app, place=opened, uri=place, found=found, before=before, now=now)
+        run = _Sync(app=app, place=opened, uri=place, found=found, before=before)
         expected = names or app.settings.collections.names or _known_and(found, before)
         states = [run.look_at(name, progress(name)) for name in dict.fromkeys(expected)]
         kept = [collection for collection in before.collections if collection.name not in expected] if names else []
-        state = PlaceState(place=place, looked_at=stamp(now()), collections=(*kept, *states))
+        state = PlaceState(place=place, looked_at=stamp(), collections=(*kept, *states))
         save_state(home, state)
         return state
 
@@ -136,7 +134,6 @@ class _Sync:
     uri: str
     found: Sequence[str]
     before: PlaceState
-    now: Callable[[], datetime]
     _failures: int = 0
 
     def look_at(self, name: str, progress: Progress) -> CollectionState:
@@ -172,7 +169,7 @@ class _Sync:
             reason="; ".join(report.notes),
             version=table.version,
             rows=table.count_rows(),
-            synced_at=stamp(self.now()),
+            synced_at=stamp(),
         )
 
     def _find_other_source(self, installed: Installed) -> str | None:

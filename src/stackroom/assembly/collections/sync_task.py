@@ -7,7 +7,6 @@ process. One server of a library syncs at a time.
 
 import logging
 from collections.abc import Callable, Hashable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from stackroom.assembly.collections.state import PlaceState, find_place, load_state, note_problem
@@ -97,7 +96,7 @@ class _Sync:
     def _note(self, problem: str) -> PlaceState:
         """Record why a place could not be looked at, where the library can be written to."""
         try:
-            return note_problem(self._home, self._place, problem, now=datetime.now(UTC))
+            return note_problem(self._home, self._place, problem)
         except OSError as error:
             problem = f"{problem}; the library cannot be written to: {error.strerror}"
             return PlaceState(place=self._place, problem=problem)

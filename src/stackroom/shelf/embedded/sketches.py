@@ -57,12 +57,12 @@ class Sketches:
         return near if among is None else among[near]
 
 
-def build_sketches(vectors: Vector, *, seed: int = 0) -> Sketches:
+def build_sketches(vectors: Vector) -> Sketches:
     """Sketch every row."""
     step = max(1, len(vectors) // SAMPLE_ROWS)
     sample = np.concatenate([vectors[block][-block.start % step :: step].copy() for block in iter_blocks(vectors)])
     centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
-    directions = _directions(sample - centre, np.random.default_rng(seed))
+    directions = _directions(sample - centre, np.random.default_rng(0))
     thresholds = centre @ directions
     bits = np.empty((len(vectors), -(-directions.shape[1] // 8)), dtype=np.uint8)
     for block in iter_blocks(vectors):

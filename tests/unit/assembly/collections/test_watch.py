@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_a_place_that_cannot_be_read_is_logged_and_looked_at_again_though_nothin
 
     def fail(looked_at: str, _context: TaskContext) -> int:
         looks.append(looked_at)
-        note_problem(home, looked_at, "it cannot be reached", now=datetime.now(UTC))
+        note_problem(home, looked_at, "it cannot be reached")
         return StorageError.exit_code
 
     with watching(place, home, fail):

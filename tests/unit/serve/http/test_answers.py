@@ -83,7 +83,7 @@ def test_an_endpoint_of_a_package_has_the_server_s_authentication_permissions_au
     assert site.client.get("/v1/notes").status_code == 401
     assert site.client.get("/v1/notes?limit=1", headers=reader).json()["texts"] == ["a"]
     assert site.client.get("/v1/notes?limit=none", headers=reader).json()["error"]["message"] == (
-        "'limit': must be a whole number of at most 9 digits (given: 'none')"
+        "'limit': must be a whole number of at most 15 digits (given: 'none')"
     )
     written = {"json": {"text": "x"}}
     assert site.client.post("/v1/notes/t", headers=reader, **written).json()["error"]["code"] == "forbidden"
