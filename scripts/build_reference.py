@@ -26,7 +26,6 @@ from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
 from stackroom.admin.analytics import analytics_tools
-from stackroom.admin.catalogues import catalogue_tools
 from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_tools
 from stackroom.admin.roles import users_tools
@@ -264,7 +263,6 @@ def list_house_tools() -> list[ToolSpec]:
     state = ServerState(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
     return [
         *users_tools(nothing),
-        *catalogue_tools(nothing),
         *analytics_tools(nothing, list),
         *downloads_tools(nothing, str),
         *server_tools(state),

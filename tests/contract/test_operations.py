@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stackroom.admin import catalogues, jobs, roles
+from stackroom.admin import jobs, roles
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
@@ -61,7 +61,6 @@ CHOICES: dict[str, OperationChoice] = {
     "users.mutate": roles.CHANGES,
     "jobs.query": OperationChoice("query_type", jobs.QUERIES),
     "jobs.action": OperationChoice("action", jobs.ACTIONS),
-    "catalogues.change": OperationChoice("action", catalogues.CHANGES),
 }
 
 
@@ -147,8 +146,7 @@ class Surfaces:
         )
 
     def _tools(self, control: Control) -> list[ToolSpec]:
-        owned = catalogues.catalogue_tools(self._call(control))
-        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control)), *owned]
+        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control))]
 
 
 def _board(control: Control) -> JobBoard:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -18,8 +18,8 @@ from stackroom.model.principal import Action, Cost
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.store_place import STORE_FILE
-from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of
-from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
+from stackroom.tools.operation import Operation, OperationCall
+from stackroom.tools.spec import GenericParams, GenericResult
 
 LOCK_TIMEOUT_S = 2.0
 
@@ -42,13 +42,6 @@ class DescribeCatalogue(NamedCatalogue):
     title: str | None = Field(default=None, max_length=120, description="its title; '' for that of its spec")
     summary: str | None = Field(default=None, max_length=600, description="one sentence; '' for that of its spec")
     editable: bool | None = Field(default=None, description="let its records be edited, by those with EditCatalog")
-
-
-class ChangeCatalogueParams(DescribeCatalogue):
-    """The arguments of `catalogues.change`."""
-
-    action: Literal["remove", "rename", "describe", "undo"]
-    new: str | None = Field(default=None, max_length=200, description="its new name")
 
 
 class CatalogueChanged(GenericResult):
@@ -187,25 +180,4 @@ UNDO = _declare(
     rest="POST /v1/catalogues/{name}/undo",
     example="films",
 )
-CHANGES = {"remove": REMOVE, "rename": RENAME, "describe": DESCRIBE, "undo": UNDO}
-CATALOGUE_OPERATIONS = tuple(CHANGES.values())
-
-
-def catalogue_tools(call: OperationCall) -> list[ToolSpec]:
-    """Declare `catalogues.change`; `call` has the library and the accounts, and each caller takes its place in it."""
-    changes = OperationChoice("action", CHANGES)
-
-    return [
-        ToolSpec(
-            name="catalogues.change",
-            is_listed=False,
-            description="Remove, rename or describe a catalogue; undo a removal or renaming within a day.",
-            params=ChangeCatalogueParams,
-            result=CatalogueChanged,
-            action=Action.SERVER_ADMIN,
-            cost=Cost.WRITE,
-            read_only=False,
-            run=lambda principal, params: changes.perform(replace(call, identity=identity_of(principal)), params),
-            text=_text,
-        )
-    ]
+CATALOGUE_OPERATIONS = (REMOVE, RENAME, DESCRIBE, UNDO)

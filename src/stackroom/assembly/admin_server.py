@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stackroom.admin.analytics import analytics_tools
-from stackroom.admin.catalogues import catalogue_tools
 from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
@@ -25,7 +24,6 @@ from stackroom.gate.auditing import redacted
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
-from stackroom.tools.operation import OperationCall, identity_of
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.toolbox import ServerTools
 
@@ -73,9 +71,6 @@ class AdminServer:
         self.tools = ServerTools(
             tools=[
                 *users_tools(control, lambda: [catalogue.name for catalogue in app.list_served()]),
-                *catalogue_tools(
-                    OperationCall(identity=identity_of(), opened_control=control, opened_library=app.library)
-                ),
                 *analytics_tools(EventReports(control.database, self.events), app.list_served),
                 *parts.tools,
                 *server_tools(state),
