@@ -163,11 +163,6 @@ def _query_of(entry: AuditEntry) -> str | None:
     counts_again = "facets" in (entry.parameters.get("include") or ()) or entry.parameters.get("cursor")
     if query.strip() == EVERYTHING or counts_again:
         return None
-    return normalise_query(query)
-
-
-def normalise_query(query: str) -> str:
-    """Return a query in lower case, with single spaces, cut if it is long."""
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
 
 

@@ -372,19 +372,16 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
             yield f"relations.{name}.copies", relation.copies
         if relation.order:
             yield f"relations.{name}.order", relation.order
+    preferences = declaration.preferences
     yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("telling", name) for name in declaration.telling)
     yield from (("search.named", name) for name in declaration.search.named)
-    yield from (("values", name) for name in declaration.values)
-    yield from (("adult", name) for name in declaration.adult)
-    yield from (("preferences.units", name) for name in declaration.preferences.units)
-    yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
-    yield from (("preferences.choices", name) for name in declaration.preferences.choices)
-    yield from (("preferences.seasons", name) for name in declaration.preferences.seasons)
-    yield from (("preferences.lengths", name) for name in declaration.preferences.lengths)
-    if declaration.preferences.length:
-        yield "preferences.length.field", declaration.preferences.length.field
-    if total := declaration.preferences.total:
+    yield from ((place, name) for place in ("values", "adult") for name in getattr(declaration, place))
+    for key in ("units", "multiples", "choices", "seasons", "lengths"):
+        yield from ((f"preferences.{key}", name) for name in getattr(preferences, key))
+    if preferences.length:
+        yield "preferences.length.field", preferences.length.field
+    if total := preferences.total:
         yield from (("preferences.total.count", total.count), ("preferences.total.each", total.each))
     if declaration.recommend:
         yield from _recommend_references(declaration.recommend)

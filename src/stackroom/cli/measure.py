@@ -1,7 +1,7 @@
 """`eval`: the quality of a catalogue with its tuning, or of search on judged questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,26 +48,18 @@ from stackroom.model.principal import LOCAL_USER
 WHEN = ("before", "after")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradingRequest:
-    """The options of `eval` for a catalogue."""
-
-    golden_set: GoldenSetRequest
-    own: Path | None = None
-    tunes: bool = False
-    resets: bool = False
-
-
-def grade_command(app: App, name: str, request: GradingRequest, *, as_json: bool) -> None:
+def grade_command(
+    app: App, name: str, request: GoldenSetRequest, *, own: Path | None, tunes: bool, resets: bool, as_json: bool
+) -> None:
     """Grade a catalogue, tune it if asked to, and print the figures."""
     app.library.get_installed(name)
-    if request.own is not None:
-        keep_own_questions(app, name, request.own)
-    was_tuned = reset_tuning(app, name) if request.resets else False
+    if own is not None:
+        keep_own_questions(app, name, own)
+    was_tuned = reset_tuning(app, name) if resets else False
     with progress_line(name, hidden=as_json) as line:
-        graded = grade_catalogue(app, name, request.golden_set, asking=partial(line.show, "questions asked"))
-        line.hint("tuning" if request.tunes else "")
-        tuning = tune_catalogue(graded) if request.tunes else None
+        graded = grade_catalogue(app, name, request, asking=partial(line.show, "questions asked"))
+        line.hint("tuning" if tunes else "")
+        tuning = tune_catalogue(graded) if tunes else None
     if as_json:
         print_json(_plain(name, graded, tuning))
         return
@@ -193,13 +185,8 @@ def eval_command(
         _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
-    request = GradingRequest(
-        golden_set=GoldenSetRequest(questions=questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS), seed=seed or 0),
-        own=golden,
-        tunes=tune,
-        resets=reset,
-    )
-    grade_command(app, target, request, as_json=as_json)
+    request = GoldenSetRequest(questions=questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS), seed=seed or 0)
+    grade_command(app, target, request, own=golden, tunes=tune, resets=reset, as_json=as_json)
 
 
 def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:

@@ -2,7 +2,6 @@
 
 import importlib
 import threading
-from pathlib import Path
 from typing import Any
 
 from stackroom.model.principal import AuditEntry
@@ -58,14 +57,9 @@ LOCAL_FILE = "local-user.sqlite"
 """The storage of the local user, where there are no accounts."""
 
 
-def default_url(home: Path) -> str:
-    """Return the URL of a library's own control database."""
-    return f"sqlite:///{home / CONTROL_FILE}"
-
-
 def database_url(settings: Settings) -> str:
     """Return the configured URL, or that of the library's own control database."""
-    return settings.control.url or default_url(settings.home)
+    return settings.control.url or f"sqlite:///{settings.home / CONTROL_FILE}"
 
 
 def exists(settings: Settings) -> bool:

@@ -198,23 +198,20 @@ class GenericTools:
         reading, is_single = readings[view.name], len(views.found) == 1
         if is_list(params.query) or (is_single and reading.is_list):
             return list_page(views, readings, start=start, limit=limit)
-        found = self._search(params, scoped, readings)
-        may_order = reading.names_moods and (has_filters(params) or bool(reading.conditions))
-        if found.evidence is not Evidence.NONE or not may_order or not is_single:
-            return found
-        return search_keys(view, reading, may_order=True).page(start, limit)
-
-    def _search(self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion]) -> ResultSet:
-        return search_page(
-            scoped.views,
+        found = search_page(
+            views,
             scoped.scopes,
             params.query,
-            start=params.start,
-            limit=params.limit,
+            start=start,
+            limit=limit,
             explain=params.explain,
             pool=self._pool,
             readings=readings,
         )
+        may_order = reading.names_moods and (has_filters(params) or bool(reading.conditions))
+        if found.evidence is not Evidence.NONE or not may_order or not is_single:
+            return found
+        return search_keys(view, reading, may_order=True).page(start, limit)
 
     def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
         """Return how `search` searches one catalogue."""
@@ -332,7 +329,7 @@ class GenericTools:
         media, seen = CallerMedia(principal, self._media), Scope(visibility=principal.visibility)
 
         def described(view: CatalogueView) -> BrowsedCatalogue:
-            listed = scope_of(view, list_request(principal))[0]
+            listed = scope_of(view, _asked(SearchParams(query=EVERY), principal, argument_of))[0]
             return BrowsedCatalogue(
                 name=view.name,
                 title=view.spec.title,
@@ -404,7 +401,7 @@ class GenericTools:
             self._only(parsed[0])
         elif len(asked) > 1 and not page_forms(address):
             raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
-        raise _no_record(address)
+        raise NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
 
     def _only(self, name: str) -> dict[str, OpenCatalogue]:
         found = self._get(name)
@@ -536,10 +533,6 @@ def _find_by_title(view: CatalogueView, stated: str, scope: Scope) -> FoundRecor
     return FoundRecord(view, choice.record) if choice.record and choice.is_certain else None
 
 
-def _no_record(address: str) -> NotFoundError:
-    return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
-
-
 def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Label) -> ScopeRequest:
     filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
     has_words = isinstance(params, BrowseParams) or is_list(query)
@@ -551,11 +544,6 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Lab
         label=label,
         with_adult=lambda spec: includes_adult(filters, spec),
     )
-
-
-def list_request(principal: Principal) -> ScopeRequest:
-    """Return the limits of a list without filters."""
-    return _asked(SearchParams(query=EVERY), principal, argument_of)
 
 
 def _read(

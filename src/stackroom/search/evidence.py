@@ -55,11 +55,6 @@ class WeighedWords:
         """The score by BM25 of a record of average length that has every word once."""
         return sum(self.weights.values())
 
-    @property
-    def unknown_share(self) -> float:
-        """The share of the query's weight in words that no record has."""
-        return self.share_of(self.unknown)
-
     def share_of(self, words: Collection[str]) -> float:
         """Return the share of the query's weight that some of its words have."""
         return sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
@@ -291,7 +286,7 @@ def _addends(
         MEANING: NEARNESS * calibration.nearness_of(candidates.cosine),
         FEW: np.full(count, -NEARNESS * _allowance(record_count)),
         WORDS: (SHARE_OF_WORDS * candidates.share + AMOUNT_OF_WORDS * amount) * candidates.share,
-        UNKNOWN: np.full(count, UNKNOWN_WORDS * words.unknown_share),
+        UNKNOWN: np.full(count, UNKNOWN_WORDS * words.share_of(words.unknown)),
         NAMED: NAMED_VALUES * candidates.named,
         **({} if candidates.mood is None else {MOOD: MOODS * candidates.mood}),
     }

@@ -111,7 +111,7 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
         return plain
     vocabulary = _vocabulary(view, scope)
     read = _read_known(view, query, vocabulary, as_words)
-    if _is_prose(view.spec):
+    if view.spec.embed is not None and view.spec.embed.is_markdown:
         unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
         read = _without_order(_read_known(view, query, vocabulary, [*as_words, *unsaid]))
     moods = replace(plain, names_moods=read.is_known)
@@ -179,10 +179,6 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
 def _without_order(read: ReadQuery) -> ReadQuery:
     """Return what a question to prose states: its superlatives, makers and places are words of a topic."""
     return replace(read, order=None, unknown_maker="", unknown_place="")
-
-
-def _is_prose(spec: CatalogueSpec) -> bool:
-    return spec.embed is not None and spec.embed.is_markdown
 
 
 def _is_quoted(query: str) -> bool:

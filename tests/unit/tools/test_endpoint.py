@@ -31,7 +31,7 @@ def media_of(catalogue: str, *ids: str, action: Action = Action.ACCESS_CATALOG) 
     )
 
 
-@pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "-1", "1.0", "²", "١", "1e3", "9" * 10])
+@pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "-1", "1.0", "²", "١", "1e3", "9" * 16])
 def test_a_number_of_a_query_string_is_plain_digits(text: str) -> None:
     with pytest.raises(ValidationError, match="whole number"):
         PageParams.model_validate({"offset": text})

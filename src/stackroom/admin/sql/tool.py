@@ -45,15 +45,6 @@ def views_of(spec: CatalogueSpec) -> dict[str, str]:
     return {ITEMS: f"SELECT {', '.join(columns)} FROM main.records", CHANGES: CHANGES_VIEW}
 
 
-def columns_of(spec: CatalogueSpec) -> dict[str, list[str]]:
-    """Return the columns of each table that can be read."""
-    return {
-        ITEMS: [*OWN_COLUMNS, *_field_columns(spec)],
-        CHANGES: list(CHANGES_COLUMNS),
-        RECORDS: ["key", "id", "body"],
-    }
-
-
 def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
     """Return column → field; a field named like one of `OWN_COLUMNS` gets a trailing underscore."""
     names = list(spec.fields)[:MOST_FIELDS]
@@ -174,7 +165,11 @@ def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
 def _column_hint(query: str, spec: CatalogueSpec) -> str:
     """Return the columns of those tables that a statement names, or else of `items`."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
-    columns = columns_of(spec)
+    columns = {
+        ITEMS: [*OWN_COLUMNS, *_field_columns(spec)],
+        CHANGES: list(CHANGES_COLUMNS),
+        RECORDS: ["key", "id", "body"],
+    }
     named = [table for table in columns if table in words] or [ITEMS]
     return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
 

@@ -154,7 +154,7 @@ class Store(StoredVectors):
     def change_no(self) -> int:
         """Return the number of the last change."""
         with self._failing():
-            return _last_change(self._db())
+            return int(self._db().execute("SELECT max(change_no) FROM changes").get or 0)
 
     def state(self) -> StoreState:
         """Return what a view has to be up to."""
@@ -494,10 +494,6 @@ _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
 
 def _as_json(ids: Sequence[RecordId]) -> str:
     return orjson.dumps(keepable(ids)).decode()
-
-
-def _last_change(db: apsw.Connection) -> int:
-    return int(db.execute("SELECT max(change_no) FROM changes").get or 0)
 
 
 def _state_of(db: apsw.Connection) -> StoreState:

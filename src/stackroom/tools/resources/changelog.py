@@ -70,7 +70,7 @@ def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, re
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
         return ((entry.cursor, entry.plain()) for entry in _following(newest_first, cursor))
 
-    older = [name for name in changes.found if _has_older(by_name[name])]
+    older = [name for name in changes.found if by_name[name].shelf.reader().change_no > CHANGES_READ]
     head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
     return ContentList(name="changes", total=len(entries), after=after, head=head)
 
@@ -102,11 +102,6 @@ def _following(entries: Sequence[_Entry], cursor: str | None) -> Sequence[_Entry
     if not rest:
         raise wrong_cursor()
     return rest[1:]
-
-
-def _has_older(catalogue: OpenCatalogue) -> bool:
-    """Tell whether a catalogue has more changes than are read."""
-    return catalogue.shelf.reader().change_no > CHANGES_READ
 
 
 def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[PastChange]:
