@@ -15,13 +15,12 @@ from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
+from stackroom.assembly.builtin_jobs import open_board
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.gate.auditing import redacted
-from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
 from stackroom.tools.own_storage import OwnStorage
@@ -50,11 +49,7 @@ class AdminServer:
         self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.events)
         app.background.add(*parts.tasks)
-        self.board = board = JobBoard(
-            control.database,
-            [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs],
-            list_more=lambda: list_refresh_jobs(app),
-        )
+        self.board = board = open_board(app, control, parts)
         self._scheduler = Scheduler(board)
         self._scheduler.start_in(app.background)
         self.health = ServerHealth(app, control)

@@ -32,6 +32,7 @@ from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, settle_copy, store_backup, store_item
+from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
@@ -102,6 +103,12 @@ def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
         declare("update_releases", update_releases, "0 1 * * *", enabled=False, resumes=True),
         declare("verify_indexes", verify_indexes, "0 4 * * 0"),
     ]
+
+
+def open_board(app: App, control: Control, parts: ServerParts) -> JobBoard:
+    """Return the jobs of a library: the built-in ones, those of packages, and one for each catalogue with sources."""
+    jobs = [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs]
+    return JobBoard(control.database, jobs, list_more=lambda: list_refresh_jobs(app))
 
 
 def list_refresh_jobs(app: App) -> list[JobSpec]:

@@ -6,7 +6,7 @@ import click
 
 from stackroom.admin.jobs import JOB_OPERATIONS, run_shape
 from stackroom.analytics.events import EventLog
-from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
+from stackroom.assembly.builtin_jobs import open_board
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import build_group, make_control, perform
@@ -27,8 +27,7 @@ def _open_board(control: Control) -> JobBoard:
     """Return the jobs of the library."""
     app = open_app()
     parts = build_server_parts(app, control, EventLog(control.database))
-    jobs = [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs]
-    return JobBoard(control.database, jobs, list_more=partial(list_refresh_jobs, app))
+    return open_board(app, control, parts)
 
 
 job_command = build_group(

@@ -48,33 +48,21 @@ INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "la
 INWARD_IPV4 = tuple(
     ipaddress.IPv4Network(one)
     for one in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
         "168.63.129.16/32",  # a cloud's metadata service at a public address
-        "169.254.0.0/16",
-        "172.16.0.0/12",
         "192.0.0.0/24",
-        "192.0.2.0/24",
         "192.31.196.0/24",
         "192.52.193.0/24",
         "192.88.99.0/24",
-        "192.168.0.0/16",
         "192.175.48.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
         "224.0.0.0/4",
-        "240.0.0.0/4",
     )
 )
+"""Networks that are not public although `ipaddress` takes them, or a part of them, for global."""
 PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 INWARD_IPV6 = tuple(
     ipaddress.IPv6Network(one)
     for one in (
         "2001::/23",  # Teredo, benchmarking, identifiers that are not addresses
-        "2001:db8::/32",
         "2002::/16",  # 6to4: embeds an IPv4 address
         "2620:4f:8000::/48",
         "3fff::/20",

@@ -4,16 +4,11 @@ import hashlib
 import os
 from pathlib import Path
 
-BLOCK_BYTES = 1 << 20
-
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def install_file(part: Path, destination: Path) -> None:

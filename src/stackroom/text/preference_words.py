@@ -156,9 +156,6 @@ WORDS_OF_PATTERNS: Final[Mapping[str, Collection[str]]] = {
     "young": phrases(TABLES["young"]),
 }
 
-YEARS: Final = composed("years")
-LENGTHS: Final = composed("lengths")
-SIGNED: Final = composed("signed")
 MAKER: Final = composed("maker")
 JOINT_OF_NAME: Final = composed("joint_of_name")
 LONGEST_PERSON: Final = 5
@@ -166,17 +163,6 @@ NEAR_WORDS: Final = 3
 """A query of no more words may be a misspelt name."""
 SURNAME_CHARS: Final = 4
 """The length from which a name that is written with a capital is one by itself."""
-PRICES: Final = composed("prices")
-SIZES: Final = composed("sizes")
-AGE: Final = composed("age")
-AUDIENCE: Final = composed("audience")
-SEASONS: Final = composed("seasons")
-UNITLESS: Final = composed("unitless")
-LATELY: Final = composed("lately")
-CENTURIES: Final = composed("centuries")
-BEFORE_CHRIST: Final = composed("before_christ")
-ALONE: Final = composed("alone")
-SET_IN_YEARS: Final = composed("set_in_years")
 REFERENCE: Final = composed("reference")
 LIKE_IS_A_VERB: Final = composed("like_is_a_verb")
 QUOTED: Final = composed("quoted")
@@ -547,18 +533,18 @@ class Rule:
 
 
 RULES: Final = (
-    Rule(AUDIENCE, read_audience, ("for", "with")),
-    Rule(AGE, read_age, ("year", "decade")),
-    Rule(SIZES, read_size, ("short", "brief", "bite", "long", "length")),
-    Rule(PRICES, read_price, ("$", "£", "¥", "₹", "€")),
-    Rule(LENGTHS, read_length),
-    Rule(LATELY, read_recent_years, ("year", "decade")),
-    Rule(SET_IN_YEARS, read_setting),
-    Rule(CENTURIES, read_century, ("century",)),
-    Rule(BEFORE_CHRIST, read_before_christ, ("christ", "bc", "b.c.")),
-    Rule(ALONE, read_alone, ("alone", "sol", "my")),
-    Rule(SIGNED, read_signed, ("-", "+")),
-    Rule(SEASONS, read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
-    Rule(YEARS, read_years),
-    Rule(UNITLESS, read_length),
+    Rule(composed("audience"), read_audience, ("for", "with")),
+    Rule(composed("age"), read_age, ("year", "decade")),
+    Rule(composed("sizes"), read_size, ("short", "brief", "bite", "long", "length")),
+    Rule(composed("prices"), read_price, ("$", "£", "¥", "₹", "€")),
+    Rule(composed("lengths"), read_length),
+    Rule(composed("lately"), read_recent_years, ("year", "decade")),
+    Rule(composed("set_in_years"), read_setting),
+    Rule(composed("centuries"), read_century, ("century",)),
+    Rule(composed("before_christ"), read_before_christ, ("christ", "bc", "b.c.")),
+    Rule(composed("alone"), read_alone, ("alone", "sol", "my")),
+    Rule(composed("signed"), read_signed, ("-", "+")),
+    Rule(composed("seasons"), read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
+    Rule(composed("years"), read_years),
+    Rule(composed("unitless"), read_length),
 )
