@@ -67,9 +67,12 @@ def attribute_docs(model: type) -> dict[str, str]:
 
 
 def _public_names(module: ModuleType) -> list[str]:
-    """Return the names that a module lists, or else those that it defines."""
-    defined = [name for name, item in vars(module).items() if getattr(item, "__module__", None) == module.__name__]
-    return getattr(module, "__all__", None) or [name for name in defined if not name.startswith("_")]
+    """Return the names that a module lists, or else those that it defines, or imports where it defines none."""
+    public = {
+        name: item for name, item in vars(module).items() if not name.startswith("_") and not inspect.ismodule(item)
+    }
+    defined = [name for name, item in public.items() if getattr(item, "__module__", None) == module.__name__]
+    return getattr(module, "__all__", None) or defined or list(public)
 
 
 def _is_class(item: object) -> bool:
