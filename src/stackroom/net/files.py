@@ -4,6 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
+BLOCK_BYTES = 1 << 20
+
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
