@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, never_stop
 from stackroom.shelf.postgres import moving
-from stackroom.shelf.store_place import FORMER_FILE, StorePlace, find_place
+from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
 from support.libraries import add_rows
 from support.postgres import PostgresServer
@@ -43,6 +44,7 @@ type = "text"
 role = "title"
 search = true
 """
+RECIPE = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
 KILLED = """
 import os, sys
 from pathlib import Path
@@ -178,6 +180,26 @@ def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: 
         assert list(app.open_catalogue("films").shelf.check(checkpoint=never_stop)) == []
 
 
+def test_a_catalogue_that_is_searched_in_the_database_has_no_copy_until_it_is_moved_back(
+    home: Path, place: StorePlace
+) -> None:
+    workshop, folder = Workshop(Settings(home=home)), home / "catalogues" / "films"
+    move_to_database(workshop, "films", place, advance=ignore)
+    save_place(folder, replace(place, search=IN_DATABASE))
+    for path in folder.glob("records.sqlite*"):
+        path.unlink()
+    with closing(App(Settings(home=home))) as app:
+        put(app, "Gattaca")
+        assert find(app.build_gate(), "Gattaca") == ["Gattaca"]
+        assert not list(folder.glob("records.sqlite*"))
+        with pytest.raises(InputError, match="in PostgreSQL alone"):
+            plan_update(app, JsonRows(home.parent / "films.jsonl"), recipe=RECIPE, name="films", replaces=False)
+        assert move_to_folder(workshop, "films", advance=ignore).rows["records"] == 8
+    with closing(App(Settings(home=home))) as app:
+        assert app.open_catalogue("films").shelf.describe().kind == "embedded"
+        assert find(app.build_gate(), "Gattaca") == ["Gattaca"]
+
+
 def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(home: Path, place: StorePlace) -> None:
     workshop = Workshop(Settings(home=home))
     installed = workshop.library.get_installed("films")
@@ -234,9 +256,8 @@ def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place
     move_to_database(workshop, "films", place, advance=ignore)
     rows = home.parent / "films.jsonl"
     rows.write_text('{"title": "Heat"}\n')
-    recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
     with closing(App(Settings(home=home))) as app:
-        planned = plan_update(app, JsonRows(rows), recipe=recipe, name="films", replaces=True)
+        planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=True)
         assert planned["removed"] == 6
         assert app.open_catalogue("films").shelf.reader().count(WHOLE) == 7
 

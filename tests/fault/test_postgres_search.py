@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.errors import BusyError
+from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -107,6 +108,56 @@ def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of
         assert second.shelf.reader().stale
         assert second.lexical("briefcase") == []
     assert second.lexical("briefcase") == ["ronin"]
+
+
+def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(server_of: OpenServer, tmp_path: Path) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(*(first.record(f"r{number}", body="robot " * 200) for number in range(120)))
+    second.put(second.record("r7", body="a chase"))
+    second.delete("r8")
+    assert second.lexical("chase") == first.lexical("chase") == ["r7"]
+    view = first.shelf.reader()
+    assert len(view.fetch(view.scan(scope=WHOLE, limit=200), scope=WHOLE)) == 119
+    assert [change.change_no for change in first.shelf.history().list_changes(limit=2)] == [122, 121]
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        kept = {path.name: path.stat().st_size for path in folder.rglob("*")}
+        assert sum(kept.values()) < 1_000, kept
+
+
+def test_numbers_have_no_gaps_and_keys_are_never_given_twice(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    assert first.put(first.record("a"), first.record("b")) == 2
+    assert first.delete("b") == 3
+    assert second.put(second.record("a")) == 3, "nothing has changed"
+    assert second.put(second.record("c")) == 4
+    assert second.shelf.reader().find([RecordId("c")], scope=WHOLE) == {"c": 3}
+
+
+def test_another_model_is_followed_by_every_server_and_logs_no_change(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("a", body="robot"), first.record("b", body="garden"))
+    view, other = second.shelf.reader(), replace(MODEL, name="another")
+    shelf, embedded = first.shelf, view.embeddings(view.scan(scope=WHOLE, limit=2))
+    assert isinstance(shelf, EmbeddedShelf)
+    shelf.keep_vectors(other, {one.digest: first.vector(f"new {key}") for key, one in embedded.items()})
+    shelf.switch_model(other)
+    shelf.publish()
+    assert shelf.missing_embeddings(one.digest for one in embedded.values()) == set()
+    assert second.shelf.reader().model == other
+    assert second.nearest("new 2", limit=1) == ["b"]
+    assert len(second.shelf.history().list_changes(limit=9)) == 2
+
+
+def test_a_damaged_record_is_left_out_and_named(
+    server_of: OpenServer, place: StorePlace, database: PostgresServer
+) -> None:
+    stock = server_of("only")
+    stock.put(stock.record("heat", body="a robbery"), stock.record("ronin", body="a briefcase"))
+    database.execute(f"UPDATE {place.schema}.records SET body = body || '\\x20'::bytea WHERE id = 'heat'")
+    view = stock.shelf.reader()
+    assert [str(one.id) for one in view.fetch(view.scan(scope=WHOLE, limit=9), scope=WHOLE).values()] == ["ronin"]
+    problems = [problem.message for problem in stock.shelf.check()]
+    assert "only in PostgreSQL has 1 damaged records: heat; they are left out of answers" in problems
 
 
 def test_a_server_that_is_killed_while_it_builds_leaves_an_index_that_the_next_reader_builds(

@@ -17,7 +17,7 @@ from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
 from stackroom.shelf.lock import CatalogueLock
-from stackroom.shelf.store_place import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE, has_records_file
 from stackroom.tools.operation import Operation, OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult
 
@@ -106,6 +106,8 @@ def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChange
     if not chosen:
         raise InputError("give 'title', 'summary' or 'editable': what is to change")
     with _held(place):
+        if params.editable and not has_records_file(place.folder):
+            raise InputError("its records are in PostgreSQL alone; make it editable before 'search' is set there")
         if params.editable:
             note_present_records(place.folder / LEDGER_FILE, place.folder / STORE_FILE)
         call.library.describe(replace(place, **chosen))

@@ -44,7 +44,7 @@ from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE
+from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, has_records_file
 
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
@@ -262,16 +262,14 @@ def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
     take rows for written that are not.
     """
     folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
-    for file in (LEDGER_FILE, STORE_FILE):
+    apart = {*DERIVED, LEDGER_FILE, STORE_FILE, FORMER_FILE}
+    files = [LEDGER_FILE]
+    if has_records_file(folder):
+        apart.add(PLACE_FILE)  # restored, it is a catalogue without a database
+        files.append(STORE_FILE)
+    for file in files:
         if (folder / file).is_file():
             yield store_item(f"{name}/{file}", folder / file)
-    apart = {
-        *DERIVED,
-        LEDGER_FILE,
-        STORE_FILE,
-        PLACE_FILE,
-        FORMER_FILE,
-    }  # restored, it is a catalogue without a database
     if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
         apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
     for path in sorted(folder.rglob("*")):

@@ -77,14 +77,17 @@ def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveRe
     place = find_place(folder)
     if place is None:
         raise InputError(f"the records of '{name}' are in its folder already")
-    with closing(EmbeddedShelf.open(folder, workshop.spec_of(installed).spec)) as shelf, shelf.exclusive():
-        store = _as_followed(shelf.store)
-        store.require_current()
-        rows = verify(store, store.database)
-        store.database.note("moved_to", _address(installed))  # other servers go on reading, and write no more
-        advance("switched", 0)
-        save_place(folder, place, file=FORMER_FILE)
-        save_place(folder, None)  # commit point: the records are in the folder from here on
+    spec = workshop.spec_of(installed).spec
+    with closing(EmbeddedShelf.open(folder, spec)) as shelf, closing(open_followed(folder, spec, place)) as copy:
+        store = _as_followed(copy)
+        store.require_tables()  # there may be no copy yet: it is made without the lock
+        with shelf.exclusive():
+            store.require_current()
+            rows = verify(store, store.database)
+            store.database.note("moved_to", _address(installed))  # other servers go on reading, and write no more
+            advance("switched", 0)
+            save_place(folder, place, file=FORMER_FILE)
+            save_place(folder, None)  # commit point: the records are in the folder from here on
     return MoveReport(catalogue=name, place=str(folder), rows=rows)
 
 

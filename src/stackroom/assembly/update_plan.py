@@ -9,12 +9,13 @@ from typing import Any
 
 from stackroom.assembly.build import Recipe, add_catalogue
 from stackroom.assembly.workshop import Workshop
+from stackroom.errors import InputError
 from stackroom.jobs.backup import copy_store
 from stackroom.library import LEDGER_FILE, PLACE_FILE
 from stackroom.model.record import Record
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.port import Op, PastChange, never_stop
-from stackroom.shelf.store_place import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE, has_records_file
 from stackroom.sources.port import RowSource
 
 SHOWN = 10
@@ -27,6 +28,8 @@ OF_ITS_OWN = (PLACE_FILE, f"{STORE_FILE}*", f"{LEDGER_FILE}*", INDEX_FOLDER, "go
 def plan_update(workshop: Workshop, source: RowSource, *, recipe: Recipe, name: str, replaces: bool) -> dict[str, Any]:
     """Return the number of records that a source would add, change and remove, with examples, and rejected rows."""
     place = workshop.library.get_installed(name)
+    if not has_records_file(place.folder):
+        raise InputError(f"the records of '{name}' are in PostgreSQL alone: there is no copy to try an update on")
     with TemporaryDirectory(prefix=".plan-", dir=workshop.settings.home) as folder:
         copied = Workshop(workshop.settings.model_copy(update={"home": Path(folder)}), packages=workshop.packages)
         target = copied.library.folder / name

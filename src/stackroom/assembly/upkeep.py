@@ -201,6 +201,8 @@ class MapTask:
         """Tell whether this look is the one that finds a catalogue quiet."""
         files = [f"{catalogue.folder}/{STORE_FILE}{end}" for end in ("", "-wal")]
         state = [(one.st_mtime_ns, one.st_size) for one in map(os.stat, filter(os.path.exists, files))]
+        if not state and (reader := catalogue.shelf.find_reader()) is not None:  # its records are in no file
+            state = [(reader.change_no, reader.vector_no)]
         known, looks = self._quiet.get(catalogue.name, (None, 0))
         looks = looks + 1 if known == state else 1
         self._quiet[catalogue.name] = (state, looks)

@@ -20,7 +20,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
 from stackroom.shelf.port import BuildableShelf, Shelf, ShelfReader
-from stackroom.shelf.store_place import STORE_FILE
+from stackroom.shelf.store_place import STORE_FILE, has_records_file, open_store
 
 
 class Workshop:
@@ -107,14 +107,18 @@ def _find_pending_spec(folder: Path) -> Path | None:
     if not path.is_file():
         return None
     try:
-        is_followed = load_spec(path).spec.digest == _read_spec_mark(folder / STORE_FILE)
+        spec = load_spec(path).spec
+        is_followed = spec.digest == _read_spec_mark(folder, spec)
     except (ExpectedError, apsw.Error):
         return None
     return path if is_followed else None
 
 
-def _read_spec_mark(store: Path) -> str:
-    with closing(apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+def _read_spec_mark(folder: Path, spec: CatalogueSpec) -> str:
+    if not has_records_file(folder):
+        with closing(open_store(folder, spec)) as store:
+            return store.spec_mark()
+    with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as db:
         return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")
 
 

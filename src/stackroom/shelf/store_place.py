@@ -1,6 +1,6 @@
 """Where a catalogue's records are: in SQLite in its folder, or in the PostgreSQL database that `store.toml` names.
 
-With the line `search = "postgresql"`, its index is in that database too, and not in the folder of each server.
+With the line `search = "postgresql"`, its index is in that database too, and nothing of either in the servers' folders.
 
 The file may have a password: only its owner can read it, and messages show the address without it.
 """
@@ -23,6 +23,7 @@ STORE_FILE = "records.sqlite"
 FORMER_FILE = "store.former.toml"
 """Names the database that the records were in before they were moved out of it."""
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
+REMOTE = "stackroom.shelf.postgres_search.remote_store"
 SEARCHED = "stackroom.shelf.postgres_search.shelf"
 IN_DATABASE = "postgresql"
 """The word for an index that is in the database."""
@@ -95,7 +96,12 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
 def open_store(folder: Path, spec: CatalogueSpec) -> Store:
     """Return the store of a catalogue's folder."""
     place = find_place(folder)
-    return Store(folder / STORE_FILE, spec) if place is None else open_followed(folder, spec, place)
+    if place is None:
+        return Store(folder / STORE_FILE, spec)
+    if not place.search:
+        return open_followed(folder, spec, place)
+    store: Store = load_postgres(REMOTE).RemoteStore(folder / STORE_FILE, spec, place)
+    return store
 
 
 def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store:
@@ -105,6 +111,12 @@ def open_followed(folder: Path, spec: CatalogueSpec, place: StorePlace) -> Store
     shared_mb = place.shared_index_mb
     store: Store = followed.FollowedStore(folder / STORE_FILE, spec, database, shared_index_mb=shared_mb)
     return store
+
+
+def has_records_file(folder: Path) -> bool:
+    """Tell whether the folder of a catalogue has its records, or a copy of them that follows a database."""
+    place = find_place(folder)
+    return place is None or not place.search
 
 
 def load_postgres(module: str) -> Any:

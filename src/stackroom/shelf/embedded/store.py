@@ -144,7 +144,7 @@ class Store(StoredVectors):
     def require_tables(self) -> None:
         """Refuse a file without the tables of a store."""
         if self._db().pragma("user_version") == 0:
-            raise StorageError(f"{self._label}: the file is empty; build the catalogue again (stackroom add)")
+            raise StorageError(f"{self.label}: the file is empty; build the catalogue again (stackroom add)")
 
     def close(self) -> None:
         """Close every connection."""
@@ -153,8 +153,7 @@ class Store(StoredVectors):
 
     def change_no(self) -> int:
         """Return the number of the last change."""
-        with self._failing():
-            return int(self._db().execute("SELECT max(change_no) FROM changes").get or 0)
+        return int(self._find_row("SELECT max(change_no) FROM changes")[0] or 0)
 
     def state(self) -> StoreState:
         """Return what a view has to be up to."""
@@ -265,7 +264,9 @@ class Store(StoredVectors):
         ids = keepable([put.record.id for put in puts])
         rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
         stored = {row[0]: (self._sound_body(*row), row[2]) for row in rows}
-        return {put.record.id for put in puts if put.record.id in stored and self._is_same(put, *stored[put.record.id])}
+        embedded = self.find_embedded([digest for _, digest in stored.values() if digest is not None])
+        known = [put for put in puts if put.record.id in stored]
+        return {put.record.id for put in known if _is_same(put, *stored[put.record.id], embedded)}
 
     def _sound_body(self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None) -> bytes | None:
         """Return the body of a record that has its checksum; None where it is damaged, which is noted."""
@@ -275,12 +276,6 @@ class Store(StoredVectors):
             self.damaged.add(record_id)
             logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.path.parent.name)
         return None
-
-    def _is_same(self, put: Put, body: bytes | None, digest: bytes | None) -> bool:
-        if body != encode_record(put.record) or not _is_same_digest(digest, put):
-            return False
-        has_vector = put.embedding is not None and put.embedding.vector is not None
-        return not has_vector or (digest is not None and self.has_embedding(digest))
 
     def list_unembedded(self, *, within: KeyRange, limit: int) -> list[tuple[Key, Record]]:
         """Return records of these keys that lack a vector of the present model, also those without a text."""
@@ -373,7 +368,7 @@ class Store(StoredVectors):
         if keys is None:
             rows = self._rows(f"{query} WHERE key > ? ORDER BY key", (after,))
         else:
-            wanted = ",".join(str(int(key)) for key in keys)
+            wanted = ",".join(str(int(key)) for key in keys) or "NULL"
             rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
         for key, record_id, stored, told, model, digest, *vector_row in rows:
             body = self._sound_body(record_id, stored, digest, told)
@@ -425,11 +420,9 @@ class Store(StoredVectors):
 
     def ids_last_changed_by_others(self, prefix: str) -> set[RecordId]:
         """Return the ids whose last change is by a principal that does not begin with a prefix."""
-        query = "SELECT id, principal, max(change_no) FROM changes GROUP BY id"
-        with self._failing():
-            return {
-                record_id for record_id, principal, _ in self._db().execute(query) if not principal.startswith(prefix)
-            }
+        last = "SELECT max(change_no) FROM changes GROUP BY id"
+        rows = self._rows(f"SELECT id, principal FROM changes WHERE change_no IN ({last})")
+        return {record_id for record_id, principal in rows if not principal.startswith(prefix)}
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
         """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
@@ -499,6 +492,13 @@ def _as_json(ids: Sequence[RecordId]) -> str:
 def _state_of(db: apsw.Connection) -> StoreState:
     row = db.execute(_STATE).fetchone() or (0, 0)
     return StoreState(row[0] or 0, row[1] or 0)
+
+
+def _is_same(put: Put, body: bytes | None, digest: bytes | None, embedded: set[bytes]) -> bool:
+    if body != encode_record(put.record) or not _is_same_digest(digest, put):
+        return False
+    has_vector = put.embedding is not None and put.embedding.vector is not None
+    return not has_vector or digest in embedded
 
 
 def _is_same_digest(stored: bytes | None, put: Put) -> bool:

@@ -50,22 +50,27 @@ def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: 
 
 
 def _problem(store: Store, fault: str, advice: str) -> Problem:
-    return Problem(part=RECORDS_PART, message=f"{store.path.parent.name}/{store.path.name} {fault}", advice=advice)
+    return Problem(part=RECORDS_PART, message=f"{store.label} {fault}", advice=advice)
 
 
 def _check_rows(store: Store, db: apsw.Connection, checkpoint: Checkpoint) -> Iterator[Problem]:
     if not is_meta_sound(db) or not are_counters_sound(db):
         yield _problem(store, "is damaged: its counters or the name of its model are not what was written", PUT_BACK)
-    ids = [RecordId(str(one)) for (one,) in list_damaged(db, "records", "id", checkpoint)]
-    store.damaged = set(ids)
-    if ids:
-        yield _problem(store, f"has {_named(ids, 'records')}; they are left out of answers", ADD_AGAIN)
+    store.damaged = {RecordId(str(one)) for (one,) in list_damaged(db, "records", "id", checkpoint)}
+    yield from damaged_records(store)
     if vectors := list_damaged(db, "embeddings", "rowid", checkpoint):
         yield _problem(
             store, f"has {len(vectors)} damaged vectors; these records are found by words alone", EMBED_AGAIN
         )
     if changes := [str(row[0]) for row in list_damaged(db, "changes", "change_no", checkpoint)]:
         yield _problem(store, f"has {_named(changes, 'changes of its history')}; they cannot be undone", PUT_BACK)
+
+
+def damaged_records(store: Store) -> Iterator[Problem]:
+    """Yield which records were found damaged, if any were."""
+    if store.damaged:
+        named = _named(sorted(store.damaged), "records")
+        yield _problem(store, f"has {named}; they are left out of answers", ADD_AGAIN)
 
 
 def _named(names: list[RecordId] | list[str], what: str) -> str:

@@ -136,7 +136,7 @@ class StoreFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.seal = Seal(path)
-        self._label = f"{path.parent.name}/{path.name}"
+        self.label = f"{path.parent.name}/{path.name}"
         """The file's name in messages, which callers of a server read: without the folders of the server."""
         self._local = threading.local()
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # one per thread, dropped with it
@@ -195,7 +195,7 @@ class StoreFile:
     def _writing(self) -> Iterator[apsw.Connection]:
         """Write in one transaction, which is committed at its end."""
         if (self.path.parent / PLACE_FILE).exists():
-            raise BusyError(f"{self._label}: the catalogue was moved to a database; ask again")
+            raise BusyError(f"{self.label}: the catalogue was moved to a database; ask again")
         with self._writing_file() as db:
             if db.pragma("user_version"):
                 db.execute("DELETE FROM meta WHERE name = ?", (COPY_MARK,))  # it is a copy of nothing from here on
@@ -205,7 +205,7 @@ class StoreFile:
     def _writing_file(self) -> Iterator[apsw.Connection]:
         """Write to the file alone: the seal is broken before it, and every row of it has its checksum."""
         if self.is_read_only:
-            raise StorageError(f"{self._label}: {READ_ONLY}; nothing was changed")
+            raise StorageError(f"{self.label}: {READ_ONLY}; nothing was changed")
         self._frozen = None  # of a disk that was full when the file was opened
         self.seal.break_up()
         self.has_written = True
@@ -218,11 +218,11 @@ class StoreFile:
         try:
             yield
         except (apsw.FullError, apsw.ReadOnlyError) as error:
-            raise StorageError(f"{self._label}: the disk is full; nothing was changed") from error
+            raise StorageError(f"{self.label}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
-            raise StorageError(f"{self._label}: another process is writing; nothing was changed") from error
+            raise StorageError(f"{self.label}: another process is writing; nothing was changed") from error
         except (apsw.Error, UnicodeDecodeError) as error:  # the latter: a text that is damaged is not UTF-8
-            raise StorageError(f"{self._label}: cannot be read: {error}{_advice(error)}") from error
+            raise StorageError(f"{self.label}: cannot be read: {error}{_advice(error)}") from error
 
     def _db(self) -> apsw.Connection:
         """Return this thread's connection."""
@@ -239,11 +239,11 @@ class StoreFile:
             db.create_scalar_function(SUM, row_sum, deterministic=True)
             version = db.pragma("user_version")
         except (apsw.Error, OSError) as error:
-            raise StorageError(f"{self._label}: cannot be opened: {error}{_advice(error)}") from error
+            raise StorageError(f"{self.label}: cannot be opened: {error}{_advice(error)}") from error
         if version > SCHEMA_VERSION:
-            raise StorageError(f"{self._label}: written by a newer Stackroom (layout {version}); update this one")
+            raise StorageError(f"{self.label}: written by a newer Stackroom (layout {version}); update this one")
         if 0 < version < SCHEMA_VERSION:  # 0: it has no tables yet
-            raise StorageError(f"{self._label}: of layout {version}, not {SCHEMA_VERSION}; add its source again")
+            raise StorageError(f"{self.label}: of layout {version}, not {SCHEMA_VERSION}; add its source again")
         with self._guard:
             self._open.add(db)
         return db

@@ -38,7 +38,7 @@ class StoredVectors(StoreFile):
         try:
             return ModelId(name=meta["model"], dimension=int(meta["dimension"]), is_centred=is_centred)
         except (KeyError, ValueError) as error:
-            raise StorageError(f"{self._label}: the size of its vectors is damaged; {PUT_BACK}") from error
+            raise StorageError(f"{self.label}: the size of its vectors is damaged; {PUT_BACK}") from error
 
     def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
         """Store vectors of another model than the present one, which `create` switches to."""
@@ -111,13 +111,11 @@ class StoredVectors(StoreFile):
         found = {digest: sound_vector(model.name, digest, *row) for digest, *row in rows}
         return {digest: vector for digest, vector in found.items() if vector is not None}
 
-    def has_embedding(self, digest: bytes, model: ModelId | None = None) -> bool:
-        """Tell whether the vector of this text is stored, by this store's model where none is given."""
+    def find_embedded(self, digests: Sequence[bytes], model: ModelId | None = None) -> set[bytes]:
+        """Return the digests whose vector is stored, by this store's model where none is given."""
         model = model or self.model()
-        if model is None:
-            return False
-        query = "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?"
-        return self._find_row(query, (model.name, digest)) is not None
+        query = "SELECT digest FROM embeddings WHERE model = ? AND digest IN ({})"
+        return {digest for (digest,) in self._select(query, digests, model.name)} if model else set()
 
     def _switch_model(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
         """Use the vectors of another model, in the caller's transaction."""
@@ -128,7 +126,10 @@ class StoredVectors(StoreFile):
         size_bytes = model.dimension * np.dtype(np.float32).itemsize
         db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
         if before is not None:
-            db.execute(TOUCH_EMBEDDED, (author.principal, author.call_id, model.name))
+            self._touch_embedded(db, model, author)
+
+    def _touch_embedded(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
+        db.execute(TOUCH_EMBEDDED, (author.principal, author.call_id, model.name))
 
     def renumber_vectors(self) -> None:
         """Give the vectors the next number, so that readers take an index that was built anew for another."""

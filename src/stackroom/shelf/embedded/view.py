@@ -5,32 +5,27 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import cast
 
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key
 from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
-from stackroom.model.vectors import ModelId, Vector
+from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask, TermColumn
 from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import Segment
-from stackroom.shelf.embedded.store import Store, StoreState
+from stackroom.shelf.embedded.store_view import StoreView
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
-from stackroom.shelf.series import Work, decode_work, work_of
-from stackroom.shelf.terms import ID_TEXT, NAMES_TEXT, WORK_TEXT, Entry, require_countable, require_filterable
+from stackroom.shelf.terms import Entry, require_countable, require_filterable
 from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
-CACHED_RECORDS = 1_000
-"""Searches often find the same records; one takes some kilobytes."""
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
@@ -83,42 +78,29 @@ def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Intege
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedView:
+class EmbeddedView(StoreView):
     """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces.
 
     Of a snapshot for a caller who may not see every record, both masks leave out the others, and the text index is one
     without them.
     """
 
-    spec: CatalogueSpec
     base: Segment
     tail: Segment
     base_alive: Mask | None
     tail_alive: Mask | None = None
-    store: Store
     text: TextIndex
     searcher: tantivy.Searcher
     seen: SeenTexts
-    model: ModelId | None
-    change_no: int
-    vector_no: int = 0
-    history: str = ""
-    stale: str | None = None
     promises: None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
 
     @property
     def mean(self) -> Vector | None:
         """The mean that was subtracted from the vectors, where their model asks for it."""
         return self.tail.mean if self.base.mean is None else self.base.mean
-
-    @property
-    def state(self) -> StoreState:
-        """The state of the store that this snapshot is of."""
-        return StoreState(self.change_no, self.vector_no, self.history)
 
     @cached_property
     def awaiting_vectors(self) -> int:
@@ -159,32 +141,6 @@ class EmbeddedView:
             _last_records={},
             _mask_guard=threading.Lock(),
         )
-
-    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and are visible, in key order."""
-        known = {key: record for key in keys if (record := self._last_records.get(key)) is not None}
-        missing = [key for key in keys if key not in known]
-        if missing:
-            known |= self._fetch_missing(missing)
-        sees = scope.visibility.sees
-        return {key: known[key] for key in sorted(known) if sees(known[key].audiences)}
-
-    def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
-        found = self.store.fetch(keys, as_of=self.change_no)
-        if len(found) <= CACHED_RECORDS:
-            with self._mask_guard:
-                self._last_records.update(found)
-                for key in list(islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))):
-                    del self._last_records[key]
-        return found
-
-    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
-        """Return the keys of these ids, where the records exist and are visible."""
-        found = self.store.find(ids, as_of=self.change_no)
-        if scope.visibility.audiences is None:
-            return found
-        visible = self.fetch(list(found.values()), scope=scope)
-        return {record_id: key for record_id, key in found.items() if key in visible}
 
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
         """Rank the records in scope that have any of the terms."""
@@ -244,10 +200,6 @@ class EmbeddedView:
         moved = set(self.store.changed_since(self.change_no))
         return self.store.embeddings_of([key for key in keys if key not in moved], self.model)
 
-    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        """Return the vectors of texts as the model made them."""
-        return self.store.vectors_of(digests, self.model) if self.model else {}
-
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the indexes."""
         return {
@@ -260,10 +212,6 @@ class EmbeddedView:
             "text_segments": self.searcher.num_segments,
         }
 
-    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
-        """Return the ids of keys that come from this snapshot."""
-        return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
-
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
         titles = [""] * len(keys)
@@ -273,17 +221,6 @@ class EmbeddedView:
             for place, title in zip(here.tolist(), segment.titles.first_names(rows[here]), strict=True):
                 titles[place] = title
         return titles
-
-    def works(self, keys: Sequence[Key]) -> list[Work]:
-        """Return the evidence of the series of keys that come from this snapshot: kept, or made of the records."""
-        if all(WORK_TEXT in segment.columns.texts for segment in self._segments):
-            return list(map(decode_work, self._texts(WORK_TEXT, keys)))
-        records = self.fetch(keys, scope=WHOLE)
-        return [work_of(records[key], self.spec) for key in keys]
-
-    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
-        """Return the names of keys that come from this snapshot, with their tokens."""
-        return [text.decode().split("\n") for text in self._texts(NAMES_TEXT, keys)]
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
         texts: dict[int, bytes] = {}

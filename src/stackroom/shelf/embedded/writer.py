@@ -30,7 +30,8 @@ class StoreWriter:
 
     def missing_embeddings(self, digests: Iterable[bytes], model: ModelId | None = None) -> set[bytes]:
         """Return the digests without a stored vector of a model; of the present one where none is given."""
-        return {digest for digest in digests if not self.store.has_embedding(digest, model)}
+        wanted = set(digests)
+        return wanted - self.store.find_embedded(list(wanted), model)
 
     def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
         """Store vectors of another model than the present one; readers see none of it until `create` switches."""

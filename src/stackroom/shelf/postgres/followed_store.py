@@ -185,7 +185,7 @@ class FollowedStore(Store):
     def mark_as_copy(self, revision: int, token: str) -> None:
         """Note that the file has everything of a transaction of the database."""
         with self._writing_file() as db:
-            _set_meta(db, {REVISION: str(revision), TOKEN: token})
+            set_meta(db, {REVISION: str(revision), TOKEN: token})
 
     def find_mark(self, name: str) -> str | None:
         """Return a row of `meta`."""
@@ -198,7 +198,7 @@ class FollowedStore(Store):
             for row in rows:
                 which = db.execute("DELETE FROM embeddings WHERE rowid = ? RETURNING model, digest", (row,)).fetchone()
                 query = f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest = %s"
-                _insert(db, "embeddings", remote.execute(query, which))
+                insert_rows(db, "embeddings", remote.execute(query, which))
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
@@ -236,20 +236,20 @@ class FollowedStore(Store):
         self._copy_changes(remote, db)
         for table in ("records", "embeddings"):
             query = f"SELECT {names_of(table)} FROM {table} WHERE revision > %s"
-            _insert(db, table, _iter_rows(remote, query, since))
+            insert_rows(db, table, _iter_rows(remote, query, since))
         meta = dict(remote.execute("SELECT name, value FROM meta").fetchall())
         if is_continued and meta.get("model") != _find_meta(db, "model"):
             _remove_other_sizes(db, meta)
-        _set_meta(db, {**meta, REVISION: str(last), TOKEN: last_token})
+        set_meta(db, {**meta, REVISION: str(last), TOKEN: last_token})
 
     def _copy_changes(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
         """Copy the changes that followed, and remove the records that were deleted by them."""
         last = db.execute("SELECT max(change_no) FROM changes").get or 0
         query = f"SELECT {names_of('changes')} FROM changes WHERE change_no > %s ORDER BY change_no"
-        _insert(db, "changes", _iter_rows(remote, query, last))
+        insert_rows(db, "changes", _iter_rows(remote, query, last))
         deleted = "SELECT key FROM changes WHERE change_no > ? AND op = 'delete'"
         db.execute(f"DELETE FROM records WHERE key IN ({deleted})", (last,))
-        _reserve_keys(db, db.execute("SELECT max(key) FROM changes WHERE change_no > ?", (last,)).get or 0)
+        reserve_keys(db, db.execute("SELECT max(key) FROM changes WHERE change_no > ?", (last,)).get or 0)
 
     def _empty(self, db: apsw.Connection) -> None:
         """Remove what is in the copy, and the index made from it: the database has another history."""
@@ -261,7 +261,7 @@ class FollowedStore(Store):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM sqlite_sequence")
         db.execute("DELETE FROM meta WHERE name <> ?", (INDEXED_VECTORS,))
-        _set_meta(db, {HISTORY: history})
+        set_meta(db, {HISTORY: history})
 
 
 def _iter_rows(remote: psycopg.Connection[Any], query: str, since: int) -> Iterator[tuple[Any, ...]]:
@@ -270,13 +270,14 @@ def _iter_rows(remote: psycopg.Connection[Any], query: str, since: int) -> Itera
         yield from cursor.execute(query, (since,))
 
 
-def _insert(db: apsw.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+def insert_rows(db: apsw.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows of the database to a file."""
     names = names_of(table)
     places = ",".join("?" * (names.count(",") + 1))
     db.executemany(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})", rows)
 
 
-def _reserve_keys(db: apsw.Connection, highest: int) -> None:
+def reserve_keys(db: apsw.Connection, highest: int) -> None:
     """Let the next new record have a higher key than any that a record ever had."""
     if not highest:
         return
@@ -305,7 +306,8 @@ def shared_of(rows: Iterable[Any]) -> dict[str, str]:
     return {name: value for name, value in rows if name in SHARED}
 
 
-def _set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
+def set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
+    """Write rows of `meta`."""
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
@@ -346,7 +348,7 @@ def _send(
     for name, value in meta.items():
         if before.get(name) != value:
             writer.db.execute(upsert, (name, value))
-    _set_meta(db, {REVISION: str(revision), TOKEN: writer.token})
+    set_meta(db, {REVISION: str(revision), TOKEN: writer.token})
 
 
 def rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -49,6 +49,7 @@ CREATE TABLE changes (
     change_no bigint PRIMARY KEY, key bigint NOT NULL, id text COLLATE "C" NOT NULL, op text NOT NULL, before bytea,
     principal text NOT NULL, call_id text NOT NULL, at text NOT NULL, sum bigint);
 CREATE INDEX changes_by_id ON changes (id);
+CREATE INDEX changes_by_key ON changes (key);
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
 CREATE UNLOGGED TABLE shared_index (
     version text NOT NULL, base text NOT NULL, base_no bigint NOT NULL, reached bigint NOT NULL);

@@ -16,7 +16,6 @@ import numpy as np
 import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError
 from stackroom.model.record import Key
 from stackroom.model.vectors import FEW, centre
 from stackroom.shelf.embedded.store import Store
@@ -33,6 +32,7 @@ from stackroom.shelf.postgres_search.database import (
 )
 from stackroom.shelf.postgres_search.documents import Document, DocumentBuilder
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS, block_of, changed_block
+from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.terms import CountChanges, Dictionary
 from stackroom.shelf.terms import number_fields
 
@@ -64,7 +64,13 @@ class SearchIndex:
     """Builds the index of a catalogue, and brings it up to the store."""
 
     def __init__(
-        self, connections: Connections, generations: Generations, spec: CatalogueSpec, store: Store, *, parts: int = 0
+        self,
+        connections: Connections,
+        generations: Generations,
+        spec: CatalogueSpec,
+        store: RemoteStore,
+        *,
+        parts: int = 0,
     ) -> None:
         self._connections = connections
         self._generations = generations
@@ -92,7 +98,6 @@ class SearchIndex:
         It is built anew too where the store was put back to an earlier state: that has not the write it has reached.
         """
         with self.alone(wait_s=wait_s):
-            self._store.state()  # a copy follows: it is not behind an index that another server has written
             with self._connections.writing() as db:
                 found = self._generations.find(db)
             if found is None or found[1] != self.digest() or not self._follow(found[0]):
@@ -102,14 +107,12 @@ class SearchIndex:
 
     def _follow(self, generation: int) -> bool:
         """Index what has changed since; False where the index is of another history of the store."""
-        with self._connections.writing(self._generations.schema(generation)) as db:
+        with self._connections.writing(self._generations.schema(generation)) as db, self._store.snapshot():
+            self._store.require_settled()
             ((reached, vectors, token),) = db.execute("SELECT change_no, vector_no, token FROM reached").fetchall()
-            last, is_known = self._generations.find_write(token)
-            wanted, stored = self._store.change_no(), self._store.counter(STORED_VECTORS)
+            stored, (wanted, last, is_known) = self._store.counter(STORED_VECTORS), self._store.last_write(token)
             if not is_known:
                 return False
-            if reached > wanted:
-                raise BusyError(self._store.why_stale() or "another server has just changed the catalogue; ask again")
             if reached < wanted or vectors < stored:
                 known = generation, self._store.history()
                 writer = self._writers.get(known) or self._writer_of(generation)
@@ -137,7 +140,6 @@ class SearchIndex:
         """Take part in the build that another server has begun, if there is one, until it is published."""
         with self._connections.writing() as db:
             is_free = db.execute(TRY_ALONE, (self._generations.schema(0),)).fetchone() == (True,)
-        self._store.state()
         if not is_free and (generation := self._find_unfinished()) is not None:
             self._work_on(generation)
             with self.alone(wait_s=PUBLISH_WAIT_S):
@@ -152,8 +154,7 @@ class SearchIndex:
     def _plan(self) -> int:
         """Create a generation whose build has not begun."""
         model = self._store.model()
-        wanted, stored = self._store.change_no(), self._store.counter(STORED_VECTORS)
-        last, _ = self._generations.find_write("")
+        stored, (wanted, last, _) = self._store.counter(STORED_VECTORS), self._store.last_write("")
         reached = Reached(wanted, stored, last, *self._measure_mean(), self.digest())
         return self._generations.create(reached, dimension=model.dimension if model else None, parts=self._parts)
 
@@ -163,9 +164,9 @@ class SearchIndex:
         if found is None:
             return None
         generation, planned = found
-        _, is_known = self._generations.find_write(planned.token)
+        last, _, is_known = self._store.last_write(planned.token)
         has_vectors = planned.vector_no <= self._store.counter(STORED_VECTORS)
-        is_reached = is_known and has_vectors and planned.change_no <= self._store.change_no()
+        is_reached = is_known and has_vectors and planned.change_no <= last
         return generation if is_reached and planned.digest == self.digest() else None
 
     def _work_on(self, generation: int) -> None:

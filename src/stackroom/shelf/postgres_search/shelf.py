@@ -1,22 +1,34 @@
 """A shelf whose index is in PostgreSQL: the records are those of its store, which the index follows."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError, ExpectedError, InputError
+from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.model.promises import Promises
+from stackroom.shelf.embedded.index_check import check_index
 from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, EmbeddedShelf
 from stackroom.shelf.embedded.shelf_index import BEHIND
+from stackroom.shelf.embedded.store_check import damaged_records
 from stackroom.shelf.embedded.writer import WRITER_LOCK_TIMEOUT_S
-from stackroom.shelf.port import Change, Checkpoint, ShelfDescription, ShelfReader, accept_any
+from stackroom.shelf.port import (
+    RECORDS_PART,
+    Change,
+    Checkpoint,
+    Problem,
+    ShelfDescription,
+    ShelfReader,
+    accept_any,
+    never_stop,
+)
 from stackroom.shelf.postgres_search.database import Connections, Generations, Snapshot
 from stackroom.shelf.postgres_search.filters import AudienceClass
 from stackroom.shelf.postgres_search.index import SearchIndex
+from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.view import PostgresqlView
 from stackroom.shelf.store_place import find_place
 
@@ -27,6 +39,8 @@ SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE
 
 class PostgresqlShelf(EmbeddedShelf):
     """Implements `BuildableShelf` and `ShelfWriter`, with the second tier of the contract."""
+
+    store: RemoteStore
 
     def __init__(self, folder: Path, spec: CatalogueSpec, *, few: int = FEW) -> None:
         place = find_place(folder)
@@ -82,11 +96,25 @@ class PostgresqlShelf(EmbeddedShelf):
             self._forget()
             return self.store.count()
 
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
+        """Yield the faults of the index, and records without their checksum; PostgreSQL checks its own files."""
+        checkpoint()
+        try:
+            yield from check_index(self.reader(), checkpoint) if thorough else ()
+        except StorageError as error:
+            yield Problem.from_error(RECORDS_PART, error)
+        yield from damaged_records(self.store)
+
+    def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+        """Do nothing: there are no files that could be derived anew."""
+        checkpoint()
+        return []
+
     def describe(self) -> ShelfDescription:
         """Return the state of the shelf."""
         view = self.reader()
         ((size,),) = view.snapshot.rows(SIZE, self._generations.schema(view.snapshot.generation))
-        return dataclasses.replace(super().describe(), kind="postgresql", index_bytes=int(size))
+        return dataclasses.replace(super().describe(), kind="postgresql", index_bytes=int(size), sqlite_file=None)
 
     def join_build(self) -> None:
         """Take part in the build that another process has begun, until it is published."""
@@ -105,10 +133,6 @@ class PostgresqlShelf(EmbeddedShelf):
         super()._forget()
         self._present = None
 
-    def _check_files(self, checkpoint: Checkpoint, *, wait_s: float) -> None:  # noqa: ARG002
-        """Do nothing but say that there is time: PostgreSQL checks its own files."""
-        checkpoint()
-
     def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
         """Do nothing: the index follows when it is published."""
 
@@ -117,8 +141,8 @@ class PostgresqlShelf(EmbeddedShelf):
         if view is None:
             return False
         state = self.store.state()
-        has_vectors = view.vector_no >= state.vector_no and not self.store.has_unpublished_vectors()
-        return (view.change_no, view.history) == (state.change_no, state.history) and has_vectors
+        is_same = (view.change_no, view.history) == (state.change_no, state.history)
+        return is_same and view.vector_no >= state.vector_no
 
     def _renewed(self) -> PostgresqlView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where there is none."""
@@ -157,6 +181,8 @@ class PostgresqlShelf(EmbeddedShelf):
             store=self.store,
             snapshot=snapshot,
             model=self.store.model(),
+            change_no=snapshot.reached.change_no,
+            vector_no=snapshot.reached.vector_no,
             history=self.store.history(),
             promises=self.promises,
             few=self.few,

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from stackroom.model.promises import Promises
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
-from stackroom.model.vectors import ModelId, Vector, centre
-from stackroom.shelf.embedded.store import Store, StoreState
+from stackroom.model.vectors import Vector, centre
+from stackroom.shelf.embedded.store_view import StoreView
 from stackroom.shelf.embedded.vectors import row_dots
 from stackroom.shelf.embedded.view import EntryOccurrences, join_occurrences
 from stackroom.shelf.port import Embedding
@@ -45,11 +44,7 @@ from stackroom.shelf.postgres_search.postings import (
     join_blocks,
 )
 from stackroom.shelf.postgres_search.terms import term_of_row
-from stackroom.shelf.series import Work, decode_work, work_of
 from stackroom.shelf.terms import (
-    ID_TEXT,
-    NAMES_TEXT,
-    WORK_TEXT,
     Entry,
     number_fields,
     require_countable,
@@ -88,22 +83,16 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostgresqlView:
+class PostgresqlView(StoreView):
     """Implements `ShelfReader`; `classes` are those that the caller may see."""
 
-    spec: CatalogueSpec
-    store: Store
     snapshot: Snapshot
-    model: ModelId | None
-    history: str
-    """A token of the history of the store that this snapshot is of."""
     promises: Promises
     few: int
     """The number of records in a scope up to which each of them is compared."""
     classes: Sequence[AudienceClass]
     is_limited: bool = False
     """Whether there are records of other classes."""
-    stale: str | None = None
     _seen_by: dict[frozenset[int], "PostgresqlView"] = field(default_factory=dict, repr=False)
     _selections: dict[tuple[Condition, ...], Selection] = field(default_factory=dict, repr=False)
     _postings: dict[int, PostingList] = field(default_factory=dict, repr=False)
@@ -111,21 +100,6 @@ class PostgresqlView:
     _terms: dict[int, Term] = field(default_factory=dict, repr=False)
     _vectors: dict[bytes, Vector] = field(default_factory=dict, repr=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, repr=False)
-
-    @property
-    def change_no(self) -> int:
-        """The number of the last change in this snapshot."""
-        return self.snapshot.reached.change_no
-
-    @property
-    def vector_no(self) -> int:
-        """The number of the last vectors that came later than their records."""
-        return self.snapshot.reached.vector_no
-
-    @property
-    def state(self) -> StoreState:
-        """The state of the store that this snapshot is of."""
-        return StoreState(self.change_no, self.vector_no, self.history)
 
     @cached_property
     def mean(self) -> Vector | None:
@@ -154,38 +128,9 @@ class PostgresqlView:
 
     # Reads by key
 
-    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and are visible, in key order."""
-        found = self.store.fetch(list(dict.fromkeys(keys)), as_of=self.change_no)
-        sees = scope.visibility.sees
-        return {key: found[key] for key in sorted(found) if sees(found[key].audiences)}
-
-    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
-        """Return the keys of these ids, where the records exist and are visible."""
-        found = self.store.find(ids, as_of=self.change_no)
-        if scope.visibility.audiences is None:
-            return found
-        visible = self.fetch(list(found.values()), scope=scope)
-        return {record_id: key for record_id, key in found.items() if key in visible}
-
-    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
-        """Return the ids of keys that come from this snapshot."""
-        return [RecordId(text.decode()) for text in self._texts(ID_TEXT, keys)]
-
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
         return [names[0] if names else "" for names in self._names(keys)]
-
-    def works(self, keys: Sequence[Key]) -> list[Work]:
-        """Return the evidence of the series of keys that come from this snapshot: kept, or made of the records."""
-        if WORK_TEXT in text_columns(self.spec):
-            return list(map(decode_work, self._texts(WORK_TEXT, keys)))
-        records = self.fetch(keys, scope=WHOLE)
-        return [work_of(records[key], self.spec) for key in keys]
-
-    def name_lines(self, keys: Sequence[Key]) -> list[list[str]]:
-        """Return the names of keys that come from this snapshot, with their tokens."""
-        return [text.decode().split("\n") for text in self._texts(NAMES_TEXT, keys)]
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return the terms of a column for each of these keys."""
@@ -230,10 +175,6 @@ class PostgresqlView:
         return {
             key: Embedding(digest=digest, vector=stored[digest]) for key, digest in digests.items() if digest in stored
         }
-
-    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        """Return the vectors of texts as the model made them."""
-        return self.store.vectors_of(digests, self.model) if self.model else {}
 
     def _vectors_by_digest(self, digests: set[bytes]) -> Mapping[bytes, Vector]:
         """Return stored vectors; the vector of a text never changes, so that the last ones are kept."""
