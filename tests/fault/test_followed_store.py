@@ -12,6 +12,9 @@ import psycopg
 import pytest
 
 from stackroom.errors import BusyError
+from stackroom.gate.answer import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
@@ -22,8 +25,10 @@ from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
+from stackroom.tools.toolbox import Toolbox
 from support.postgres import DEBIAN, PostgresServer, open_server
 from support.processes import wait_until
+from support.served import Served, open_shelf
 from support.stock import MODEL, Stock
 
 pytestmark = pytest.mark.row("N16")
@@ -154,7 +159,9 @@ def test_while_the_database_is_away_reads_go_on_and_say_so_and_writes_are_refuse
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat", body="a robbery"))
     assert second.lexical("robbery") == ["heat"]
+    assert told_ages(second) == dict.fromkeys(READS, 0)
     database.kill()
+    assert told_ages(second) == dict.fromkeys(READS, 1)
     assert second.lexical("robbery") == ["heat"]
     view = second.shelf.reader()
     assert "seconds ago" in str(view.stale)
@@ -167,6 +174,27 @@ def test_while_the_database_is_away_reads_go_on_and_say_so_and_writes_are_refuse
     wait_until(lambda: second.shelf.reader().stale is None, timeout_s=30)
     first.put(first.record("ronin", body="a briefcase"))
     assert second.lexical("briefcase") == ["ronin"]
+
+
+READS = {
+    "search": {"query": "robbery"},
+    "browse": {"catalogue": "anime"},
+    "fetch": {"id": "anime/heat"},
+    "similar": {"id": "anime/heat"},
+}
+
+
+def told_ages(stock: Stock) -> dict[str, int]:
+    """Return how many notes of each tool's answer, with and without a cache, say how old it is."""
+    catalogue = open_shelf(stock.shelf)
+    told = dict[str, int]()
+    for cache in (None, AnswerCache(9)):
+        gate = Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=cache)
+        for tool, arguments in READS.items():
+            notes = (Served(gate=gate).call(tool, **arguments).structured or {}).get("notes", ())
+            assert told.get(tool) in (None, sum("seconds ago" in note for note in notes))
+            told[tool] = sum("seconds ago" in note for note in notes)
+    return told
 
 
 def test_a_copy_that_could_not_get_the_rows_says_its_own_age(

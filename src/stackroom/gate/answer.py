@@ -30,7 +30,8 @@ from stackroom.model.principal import Outcome
 from stackroom.model.record import Flag
 from stackroom.model.scope import Visibility
 from stackroom.text.instructions import safe_message
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.catalogue import notes_by_reason
+from stackroom.tools.spec import NotedResult, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Versions
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
@@ -168,6 +169,14 @@ def read_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versio
         return toolbox.versions(_catalogues_read(tool, params))
     except StorageError:
         return None
+
+
+def with_age_notes(result: ToolResult, versions: Versions | None) -> ToolResult:
+    """Return an answer with a note on the catalogues that were read as they had been some time before."""
+    notes = notes_by_reason((version.name, version.stale or "") for version in versions or ())
+    if not notes or not isinstance(result, NotedResult):
+        return result
+    return result.model_copy(update={"notes": [*result.notes, *notes]})
 
 
 def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:

@@ -23,7 +23,7 @@ from stackroom.errors import (
     UnknownToolError,
     did_you_mean,
 )
-from stackroom.gate.answer import Answer, AnswerCache, answer_key, find_versions, read_versions
+from stackroom.gate.answer import Answer, AnswerCache, answer_key, find_versions, read_versions, with_age_notes
 from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
 from stackroom.gate.quarantine import (
     flags_of,
@@ -351,23 +351,27 @@ class Gate:
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
     ) -> Answer:
         """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
+        # Versions are read before it is run: an answer may be newer than it says, and not older.
         if self.cache is None or not tool.may_cache(params):
-            return self._answered(toolbox, tool, context, params)
+            versions = read_versions(toolbox, tool, params) if tool.read_only and tool.reads else None
+            return self._answered(toolbox, tool, context, params, versions)
         if cache_key is None:
             versions = read_versions(toolbox, tool, params)
             if versions is None:
-                return self._answered(toolbox, tool, context, params)
+                return self._answered(toolbox, tool, context, params, None)
             cache_key = self._cache_key_at(tool, context, params, versions)
             kept = self.cache.find(cache_key.key)
             if kept is not None:
                 return kept
-        answer = self._answered(toolbox, tool, context, params)
+        answer = self._answered(toolbox, tool, context, params, cache_key.seen[0])
         seen = read_versions(toolbox, tool, params), self._failures()
         if seen == cache_key.seen and not answer.is_partial:
             self.cache.keep(cache_key.key, answer)
         return answer
 
-    def _answered(self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer:
+    def _answered(
+        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions | None
+    ) -> Answer:
         if not tool.read_only:
             return _answered(tool, context, params, toolbox.changing_tools)
 
@@ -375,7 +379,7 @@ class Gate:
             names = tool.reads(params) if tool.reads is not None else None
             return [catalogue for catalogue in toolbox.catalogues if names is None or catalogue.name in names]
 
-        return self._damage.run(lambda: _answered(tool, context, params, toolbox.changing_tools), list_read)
+        return self._damage.run(lambda: _answered(tool, context, params, toolbox.changing_tools, versions), list_read)
 
     def _find_cache_key(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
@@ -443,14 +447,16 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
-def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_tools: Set[str]) -> Answer:
+def _answered(
+    tool: ToolSpec, context: CallContext, params: BaseModel, changing_tools: Set[str], versions: Versions | None = None
+) -> Answer:
     arguments = (context.principal, params, context.call_id) if tool.wants_call_id else (context.principal, params)
 
     def run() -> ToolResult:
         return tool.run(*arguments)
 
     answered = with_retries(run) if tool.read_only else run()
-    result = with_safe_notes(with_query_notes(answered, context.parameters))
+    result = with_safe_notes(with_age_notes(with_query_notes(answered, context.parameters), versions))
     is_partial = isinstance(result, NotedResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
     flags = flags_of(forms, changing_tools)

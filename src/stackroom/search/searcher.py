@@ -166,7 +166,7 @@ class Searcher:
             ranking=rank_rows(trace, best_rows(trace, reader, rows_for(wanted))),
             total_matches=count_with_evidence(trace.scores),
             mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
-            degraded="; ".join(filter(None, (reader.stale, embedded.problem or about_awaited_vectors(reader)))) or None,
+            degraded=embedded.problem or about_awaited_vectors(reader),
             reader=reader,
             scope=scope,
             spec=self.spec,

@@ -1,7 +1,7 @@
 """An open catalogue as tools get it, a view of it at one moment, addresses of records, and asking several at once."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,11 +185,15 @@ def unread_notes(names: Sequence[str]) -> list[str]:
 
 def promise_notes(views: Mapping[str, CatalogueView]) -> list[str]:
     """Return a note on the catalogues whose answers are not exact, and on what is promised of them."""
+    return notes_by_reason((name, str(view.reader.promises or "")) for name, view in views.items())
+
+
+def notes_by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a note for each reason, with the names of the catalogues that it is of; an empty one is none."""
     names: dict[str, list[str]] = {}
-    for name, view in views.items():
-        if view.reader.promises is not None:
-            names.setdefault(str(view.reader.promises), []).append(name)
-    return [f"{list_names(some)}: {promise}" for promise, some in names.items()]
+    for name, reason in reasons:
+        names.setdefault(reason, []).append(name)
+    return [f"{list_names(some)}: {reason}" for reason, some in names.items() if reason]
 
 
 def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:

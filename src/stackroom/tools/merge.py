@@ -22,7 +22,7 @@ from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
 from stackroom.text.instructions import quoted
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, notes_by_reason, unread_notes
 from stackroom.tools.listing import EVERY
 from stackroom.tools.reading import (
     ReadQuestion,
@@ -219,14 +219,14 @@ def word_notes(pages: Mapping[str, SearchPage]) -> list[str]:
 
 def degraded_notes(pages: Mapping[str, SearchPage]) -> list[str]:
     """Return a note for each reason why catalogues were searched by words alone, or not as well as they could be."""
-    reasons: dict[str, list[str]] = {}
-    for name, page in pages.items():
-        why = page.degraded or ""
-        if page.mode is SearchMode.FTS_ONLY:
-            why = f"searched by words alone ({why})" if why else "searched by words alone"
-        if why:
-            reasons.setdefault(why, []).append(name)
-    return [f"{list_names(names)}: {why}" for why, names in reasons.items()]
+    return notes_by_reason((name, _why_degraded(page)) for name, page in pages.items())
+
+
+def _why_degraded(page: SearchPage) -> str:
+    why = page.degraded or ""
+    if page.mode is SearchMode.HYBRID:
+        return why
+    return f"searched by words alone ({why})" if why else "searched by words alone"
 
 
 def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
