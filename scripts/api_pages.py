@@ -67,12 +67,13 @@ def attribute_docs(model: type) -> dict[str, str]:
 
 
 def _public_names(module: ModuleType) -> list[str]:
-    """Return the names that a module lists, or else those that it defines, or imports where it defines none."""
-    public = {
-        name: item for name, item in vars(module).items() if not name.startswith("_") and not inspect.ismodule(item)
-    }
-    defined = [name for name, item in public.items() if getattr(item, "__module__", None) == module.__name__]
-    return getattr(module, "__all__", None) or defined or list(public)
+    """Return the names that a module exports by `import X as X`, and those that it defines; or those that it lists."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    imports = [one for one in ast.parse(inspect.getsource(module)).body if isinstance(one, ast.ImportFrom)]
+    exported = [alias.name for one in imports for alias in one.names if alias.asname == alias.name]
+    defined = [name for name, item in vars(module).items() if getattr(item, "__module__", None) == module.__name__]
+    return exported + [name for name in defined if not name.startswith("_")]
 
 
 def _is_class(item: object) -> bool:

@@ -19,7 +19,8 @@ from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.gate import Gate, Observer
+from stackroom.gate.auditing import Observer
+from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics

@@ -13,32 +13,51 @@ from typing import Protocol
 
 from sqlalchemy import MetaData
 
-from stackroom.analytics.events import EventLog
-from stackroom.background.task import FileLease, Task, TaskContext, TaskStopped
-from stackroom.background.threads import start_thread
-from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import Moment, users, utc_now
-from stackroom.ingest.pipeline import IngestReport, IngestRequest
-from stackroom.jobs.job import JobContext, JobSpec, shortened
-from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
-from stackroom.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
-from stackroom.net.files import open_like, sha256_of, sync_file, sync_folder
-from stackroom.net.polite import Clock, back_off_s
+from stackroom.analytics.events import EventLog as EventLog
+from stackroom.background.task import FileLease as FileLease
+from stackroom.background.task import Task as Task
+from stackroom.background.task import TaskContext as TaskContext
+from stackroom.background.task import TaskStopped as TaskStopped
+from stackroom.background.threads import start_thread as start_thread
+from stackroom.control.database.engine import ControlDatabase as ControlDatabase
+from stackroom.control.database.tables import Moment as Moment
+from stackroom.control.database.tables import users as users
+from stackroom.control.database.tables import utc_now as utc_now
+from stackroom.ingest.pipeline import IngestReport as IngestReport
+from stackroom.ingest.pipeline import IngestRequest as IngestRequest
+from stackroom.jobs.job import JobContext as JobContext
+from stackroom.jobs.job import JobSpec as JobSpec
+from stackroom.jobs.job import shortened as shortened
+from stackroom.model.principal import LOCAL_USER as LOCAL_USER
+from stackroom.model.principal import Principal
+from stackroom.net.addresses import AddressGuard as AddressGuard
+from stackroom.net.addresses import AddressRules as AddressRules
+from stackroom.net.addresses import Resolve as Resolve
+from stackroom.net.addresses import join_url as join_url
+from stackroom.net.fetch import FetchCancelledError as FetchCancelledError
+from stackroom.net.fetch import FetchedText as FetchedText
+from stackroom.net.fetch import Fetcher as Fetcher
+from stackroom.net.fetch import FetchLimits as FetchLimits
+from stackroom.net.fetch import TransferError as TransferError
+from stackroom.net.fetch import WantedFile as WantedFile
+from stackroom.net.files import open_like as open_like
+from stackroom.net.files import sha256_of as sha256_of
+from stackroom.net.files import sync_file as sync_file
+from stackroom.net.files import sync_folder as sync_folder
+from stackroom.net.polite import Clock as Clock
+from stackroom.net.polite import back_off_s as back_off_s
 from stackroom.settings import SectionT
-from stackroom.shelf.port import Author
+from stackroom.shelf.port import Author as Author
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.spec import (
-    BARE_LIST,
-    BARE_OBJECT,
-    BARE_OBJECT_OR_NULL,
-    LARGEST,
-    GenericParams,
-    GenericResult,
-    ToolSpec,
-    require_argument,
-)
+from stackroom.tools.spec import BARE_LIST as BARE_LIST
+from stackroom.tools.spec import BARE_OBJECT as BARE_OBJECT
+from stackroom.tools.spec import BARE_OBJECT_OR_NULL as BARE_OBJECT_OR_NULL
+from stackroom.tools.spec import LARGEST as LARGEST
+from stackroom.tools.spec import GenericParams as GenericParams
+from stackroom.tools.spec import GenericResult as GenericResult
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.spec import require_argument as require_argument
 
 
 class ReadSettings(Protocol):
@@ -110,53 +129,3 @@ def join_parts(parts: Sequence[ServerParts]) -> ServerParts:
         tasks=[task for part in parts for task in part.tasks],
         prunings={name: prune for part in parts for name, prune in part.prunings.items()},
     )
-
-
-__all__ = [
-    "BARE_LIST",
-    "BARE_OBJECT",
-    "BARE_OBJECT_OR_NULL",
-    "LARGEST",
-    "LOCAL_USER",
-    "NO_PARTS",
-    "AddressGuard",
-    "AddressRules",
-    "Author",
-    "Clock",
-    "ControlDatabase",
-    "EventLog",
-    "FetchCancelledError",
-    "FetchLimits",
-    "FetchedText",
-    "Fetcher",
-    "FileLease",
-    "GenericParams",
-    "GenericResult",
-    "IngestReport",
-    "IngestRequest",
-    "JobContext",
-    "JobSpec",
-    "Moment",
-    "PackageCatalogue",
-    "ReadSettings",
-    "Resolve",
-    "ServerContext",
-    "ServerParts",
-    "Task",
-    "TaskContext",
-    "TaskStopped",
-    "TransferError",
-    "WantedFile",
-    "back_off_s",
-    "join_parts",
-    "join_url",
-    "open_like",
-    "require_argument",
-    "sha256_of",
-    "shortened",
-    "start_thread",
-    "sync_file",
-    "sync_folder",
-    "users",
-    "utc_now",
-]

@@ -15,7 +15,8 @@ from stackroom.background.background import Background
 from stackroom.embed.adapters import WatchedEmbedder, is_on_this_machine
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.gate.auditing import Observer
+from stackroom.gate.gate import Gate, Limiter
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.packs.status import ReleaseStatus

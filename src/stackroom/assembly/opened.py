@@ -181,7 +181,9 @@ class OpenedCatalogues:
                 find_calibration=calibration.find,
                 find_tuned=tuned.find,
             ),
-            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
+            recommender=Recommender(
+                spec=shelf.spec, embedder=embedder, this_year=lambda: datetime.now(UTC).year, catalogue=installed.name
+            ),
             folder=installed.folder,
             list_sources=lambda: self._list_sources(installed),
             list_unserved=lambda: self._list_unserved(installed.spec_name),
@@ -199,7 +201,3 @@ class OpenedCatalogues:
         """Return the catalogues of a package that could not be opened."""
         installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
         return [name for name in self.unserved if name in installed and installed[name].spec_name == package]
-
-
-def _this_year() -> int:
-    return datetime.now(UTC).year

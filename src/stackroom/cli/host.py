@@ -15,7 +15,8 @@ from stackroom.assembly.upkeep import MapTask, add_upkeep
 from stackroom.assembly.uploads import Uploads
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
-from stackroom.gate.gate import Gate, Observer
+from stackroom.gate.auditing import Observer
+from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import require_may_listen, serve_http

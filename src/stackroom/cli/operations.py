@@ -27,7 +27,8 @@ from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
 from stackroom.control.opening import exists
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError
-from stackroom.gate.gate import CallContext, Gate
+from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost

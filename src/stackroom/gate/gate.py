@@ -143,15 +143,6 @@ def _position(cursor: str | None) -> int:
     return int(cursor)
 
 
-__all__ = [
-    "CallContext",
-    "Gate",
-    "Limiter",
-    "Observer",
-    "PendingCall",
-    "ResourcePage",
-]
-
 logger = logging.getLogger(__name__)
 
 

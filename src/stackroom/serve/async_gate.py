@@ -27,7 +27,8 @@ from stackroom.errors import (
     UnauthenticatedError,
 )
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import CallContext, Gate, PendingCall
+from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate, PendingCall
 from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL

@@ -31,7 +31,8 @@ from stackroom.errors import (
     UnauthenticatedError,
     UnknownResourceError,
 )
-from stackroom.gate.gate import CallContext, Gate
+from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate
 from stackroom.model.principal import Principal
 from stackroom.serve.async_gate import AsyncGate, Callers, Context, Workers, has_plain_names
 from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result

@@ -11,7 +11,8 @@ from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import audit_begun
 from stackroom.errors import StorageError
-from stackroom.gate.gate import CallContext, Gate
+from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Cost, Outcome
 from stackroom.tools.toolbox import Toolbox
 from support.control import audit_rows

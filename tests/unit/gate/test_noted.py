@@ -23,8 +23,8 @@ from stackroom.errors import (
     UnauthenticatedError,
 )
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.auditing import REDACTED
-from stackroom.gate.gate import PAUSES_S, CallContext, Gate, Observer
+from stackroom.gate.auditing import REDACTED, CallContext, Observer
+from stackroom.gate.gate import PAUSES_S, Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.settings import Settings
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec

@@ -24,7 +24,7 @@ from stackroom.errors import (
     RateLimitedError,
     UnauthenticatedError,
 )
-from stackroom.gate.gate import CallContext
+from stackroom.gate.auditing import CallContext
 from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.serve.async_gate import Caller
 from stackroom.serve.http.endpoints import STRANGER, ServerRequest, base_url

@@ -107,14 +107,10 @@ class PageEndpoints:
     async def show_metadata(self, request: ServerRequest) -> Response:
         """Tell which resource this is, and how a token is shown (RFC 9728)."""
         settings = self._service.settings
-        return model_reply(build_metadata(base_url(settings, request.http.scope)), headers={})
+        address = f"{base_url(settings, request.http.scope)}/mcp"
+        return model_reply(ResourceMetadata(resource=address, scopes_supported=sorted(Action)), headers={})
 
 
 def _mcp_addresses(base: str) -> McpAddresses:
     socket_base = base.replace("http", "ws", 1)
     return McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
-
-
-def build_metadata(base: str) -> ResourceMetadata:
-    """Return the metadata of the server at this address."""
-    return ResourceMetadata(resource=f"{base}/mcp", scopes_supported=sorted(Action))

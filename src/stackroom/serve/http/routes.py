@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
-from stackroom.gate.gate import CallContext, Gate
+from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate
 from stackroom.generic.export_endpoint import EXPORT
 from stackroom.library import Library
 from stackroom.serve.async_gate import AsyncGate
