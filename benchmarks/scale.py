@@ -25,6 +25,7 @@ from scale_engines import (
     database_cpu_s,
     drop_schemas,
     moved_place,
+    peak_mb_of,
     running_database,
 )
 from scale_parts import PARTS, Figures, say, truth_file
@@ -163,12 +164,13 @@ class Run:
 
     def _move_to(self, engine: Engine, to: str, kill_at: list[str]) -> Figures:
         """Run a move until it is done, killing it when it has copied so many rows, or has come to a step."""
-        before, database_before_s, copied, killed = engine.used(), database_cpu_s(self._root), 0, 0
+        before, database_before_s, copied, killed, peak_mb = engine.used(), database_cpu_s(self._root), 0, 0, 0.0
         while True:
             result: Figures | None = None
             command = self._command(engine, "move", "--to", to)
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
                 for line in process.stdout or ():
+                    peak_mb = max(peak_mb, peak_mb_of(process.pid))
                     if line.startswith("{"):
                         result = json.loads(line)
                         continue
@@ -182,7 +184,8 @@ class Run:
             if result is not None:
                 used = engine.used_since(before)
                 database_s = database_cpu_s(self._root) - database_before_s
-                return {**used._asdict(), "database_cpu_s": database_s, "kills": killed, **result}
+                spent = {**used._asdict(), "database_cpu_s": database_s, "peak_mb": peak_mb}
+                return {**result, **spent, "kills": killed}
             if process.returncode != -signal.SIGKILL:
                 sys.exit("the move failed")
 

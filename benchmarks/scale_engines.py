@@ -127,6 +127,15 @@ def _cpu_s() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
+def peak_mb_of(pid: int) -> float:
+    """Return the greatest memory that a process has had until now; 0 where it has ended (Linux)."""
+    try:
+        status = Path("/proc", str(pid), "status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
+
+
 def _url(root: Path) -> str:
     return f"postgresql+psycopg://stackroom@/postgres?host={quote(str(root / 'pg'))}"
 

@@ -451,12 +451,7 @@ def move(engine: Engine, arguments: Any) -> Figures:
     else:
         url, schema = arguments.to.rsplit(" ", 1)
         report = move_to_database(workshop, name, StorePlace(url=url, schema=schema), advance=advance)
-    return {
-        "rows": report.rows,
-        "answers": report.answers,
-        "equal_answers": report.equal_answers,
-        "peak_mb": _peak_mb(),
-    }
+    return {"rows": report.rows, "answers": report.answers, "equal_answers": report.equal_answers}
 
 
 PARTS: dict[str, Callable[[Engine, Any], Figures]] = {
