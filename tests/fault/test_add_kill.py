@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,11 +16,11 @@ import pytest
 from stackroom.ingest.embedding import MOST_BATCH
 from stackroom.model.scope import WHOLE
 from stackroom.settings import EmbeddingSettings, Settings
+from support.launching import STACKROOM, Started, launch
 from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
 
-STACKROOM = str(Path(sys.executable).with_name("stackroom"))
 ROWS = 500
 REQUESTS = -(-ROWS // EmbeddingSettings().batch_size)
 """How many requests an undisturbed build makes."""
@@ -46,11 +45,6 @@ def rows() -> Iterator[dict[str, Any]]:
         }
 
 
-def _hear_ctrl_c() -> None:
-    """Undo what a shell does to the commands that it runs in the background: they ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Builds:
     """Builds of one catalogue, in processes of their own, embedded by the server."""
 
@@ -66,16 +60,9 @@ class Builds:
         output, errors = process.communicate(timeout=110)
         return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str) -> Started:
         env = {**os.environ, "STACKROOM_HOME": str(self.home), **self.server.environment()}
-        return subprocess.Popen(
-            [STACKROOM, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=env,
-            preexec_fn=_hear_ctrl_c,  # noqa: PLW1509
-        )
+        return launch([*STACKROOM, *arguments], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def add(self) -> subprocess.CompletedProcess[str]:
         return self.run("add", str(self.file), "--as", "anime", "--json")
@@ -83,7 +70,7 @@ class Builds:
     def add_until(self, request: int, sign: int) -> subprocess.CompletedProcess[str]:
         """Build, and send the process a signal at a request of its."""
         self.server.requests = 0
-        started: list[subprocess.Popen[str]] = []
+        started: list[Started] = []
 
         def at(number: int) -> None:
             if number == request:

@@ -23,7 +23,7 @@ from stackroom.shelf.lock import CatalogueLock
 from support import launching
 from support.channels import LineChannel
 from support.embedders import word_vector
-from support.launching import STACKROOM
+from support.launching import STACKROOM, Started, launch
 from support.processes import ServerProcess, wait_until
 from support.wire import LEGACY
 
@@ -121,7 +121,7 @@ def serve(home: Home) -> Iterator[Callable[..., StdioServer]]:
 
 
 @contextmanager
-def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[subprocess.Popen[str]]:
+def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[Started]:
     """Run `add`, and keep its embedder from answering more than the first batch until the block ends."""
     table, go_on = write_table(home.folder / f"{name}.csv", name), threading.Event()
     embedded: list[str] = []
@@ -135,13 +135,8 @@ def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[subp
 
     embedding_server.vector_of = hold
     environment = {**home.environment, "STACKROOM_EMBED_TIMEOUT_S": "60"}
-    process = subprocess.Popen(
-        [*STACKROOM, "add", str(table), "--yes"],
-        env=environment,
-        text=True,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+    command = [*STACKROOM, "add", str(table), "--yes"]
+    process = launch(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         yield process
     finally:

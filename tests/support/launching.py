@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import stackroom_catalogues
 STACKROOM = (sys.executable, "-m", "stackroom")
 """The command of this tree, whichever is installed."""
 READ_FIRST = (
+    "stackroom.cli.add",
     "stackroom.cli.connect",
     "stackroom.cli.opening",
     "stackroom.cli.operations",
@@ -107,6 +109,16 @@ class Launched:
                 raise subprocess.TimeoutExpired(["stackroom"], timeout or 0.0) from None
         assert self.returncode is not None
         return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """Read what it writes until it has ended."""
+        with ThreadPoolExecutor(2) as pool, self.stdout, self.stderr:
+            output, errors = (pool.submit(one.read) for one in (self.stdout, self.stderr))
+            try:
+                self.wait(timeout)
+            finally:
+                self.kill()
+            return output.result(), errors.result()
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
@@ -208,6 +220,7 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     """Run `python -m stackroom` in this process."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started the tests in the background
     for place, number in enumerate(streams):
         os.dup2(number, place)
         os.close(number)
