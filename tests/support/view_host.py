@@ -21,6 +21,7 @@ class Assistant:
     def __init__(self, visit: Visit, server: ServerProcess) -> None:
         self.page: Page = visit.page
         self._server = server
+        visit.is_spent = True  # a function that it is given cannot be taken away
         self.page.set_content(HOST.read_text(encoding="utf-8"))
         self.page.expose_function("callTool", lambda params: self.call(params["name"], params["arguments"]))
 

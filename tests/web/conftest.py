@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Playwright, sync_playwright
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.settings import Settings
-from support.browsing import PASSWORD, Visit, find_chromium, launch, start_visit
+from support.browsing import PASSWORD, Visit, Windows, find_chromium, launch
 from support.libraries import kept_library
 from support.processes import ServerProcess
 
@@ -84,19 +85,31 @@ def shared_server(
     return server
 
 
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Windows:
+    """The windows of the browser."""
+    return Windows(browser)
+
+
 @pytest.fixture
-def visit(browser: Browser, open_server: ServerProcess) -> Iterator[Start]:
+def visit(windows: Windows, open_server: ServerProcess) -> Iterator[Start]:
     """Start visits to the open server, or to another origin; at the end none may have met a problem."""
-    visits: list[Visit] = []
+    visits: list[tuple[Visit, dict[str, Any]]] = []
 
     def start(
-        origin: str | None = None, *, width: int = 1440, scheme: str = "light", allowed: tuple[str, ...] = ()
+        origin: str | None = None,
+        *,
+        width: int = 1440,
+        scheme: str = "light",
+        script: str = "",
+        allowed: tuple[str, ...] = (),
     ) -> Visit:
-        visits.append(start_visit(browser, origin or open_server.url, width=width, scheme=scheme, allowed=allowed))
-        return visits[-1]
+        kind = {"width": width, "scheme": scheme, "script": script}
+        visits.append((windows.visit(origin or open_server.url, allowed=allowed, **kind), kind))
+        return visits[-1][0]
 
     yield start
-    problems = [problem for one in visits for problem in one.found_problems()]
-    for one in visits:
-        one.page.context.close()
+    problems = [problem for one, _kind in visits for problem in one.found_problems()]
+    for one, kind in visits:
+        windows.take_back(one, **kind)
     assert problems == []

@@ -110,11 +110,12 @@ def talk(visit: Start, model: ScriptedModel) -> Talks:
         allowed: tuple[str, ...] = (),
         **options: Any,
     ) -> Talk:
-        one = visit(allowed=(f"request: {model.origin}", *allowed), **options)
         kept = {CONFIG: settings_of(model, "anthropic"), "docks": {"chat": True}}
         lines = [f"localStorage.setItem('{name}', {json.dumps(json.dumps(value))});" for name, value in kept.items()]
-        one.page.add_init_script(f"if (!localStorage.getItem('{CONFIG}')) {{ {''.join(lines)} }}")
+        script = f"if (location.pathname !== '/health' && !localStorage.getItem('{CONFIG}')) {{ {''.join(lines)} }}"
+        one = visit(script=script, allowed=(f"request: {model.origin}", *allowed), **options)
         if sockets is not None:
+            one.is_spent = True
             one.page.route_web_socket("**/v1/mcp", sockets)
         one.open(path)
         return Talk(one, model)
@@ -567,6 +568,7 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
         socket.on_message(refuse)
         socket.on_close(lambda _code, _reason: closed.append(socket.url.rpartition("?")[2]))
 
+    one.is_spent = True
     one.page.route_web_socket("**/v1/mcp", cut_first_calls)
     one.page.route_web_socket(re.compile(r"/v1/mcp\?"), give_no_access)
     page = one.open("/connect")
@@ -634,12 +636,9 @@ def test_answers_are_text_whatever_is_in_them(talk: Talks, model: ScriptedModel)
 
 
 def test_without_a_secure_connection_no_key_is_taken(visit: Start) -> None:
-    one = visit()
     broken = json.dumps({"provider": "toString", "providers": {}})
-    one.page.add_init_script(
-        f"Object.defineProperty(window, 'isSecureContext', {{value: false}});localStorage.{CONFIG} = '{broken}'"
-    )
-    page = one.open("/connect")
+    insecure = "Object.defineProperty(window, 'isSecureContext', {value: false});"
+    page = visit(script=f"{insecure}localStorage.{CONFIG} = '{broken}'").open("/connect")
     page.get_by_role("button", name="Chat", exact=True).click()
     expect(page.get_by_text("it works only over https and on localhost")).to_be_visible()
     expect(page.get_by_label(re.compile("^Key"))).to_have_count(0)

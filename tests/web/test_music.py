@@ -41,9 +41,7 @@ def listen(visit: Callable[..., Visit]) -> Listen:
     """Start visits that let the test see the page's sound and press media keys."""
 
     def start(**given: Any) -> Visit:
-        started = visit(**given)
-        started.page.add_init_script(WATCH)
-        return started
+        return visit(script=WATCH, **given)
 
     return start
 

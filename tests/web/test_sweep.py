@@ -74,7 +74,7 @@ def problems_at(visited: Visit, address: str) -> list[str]:
     try:
         expect(page.locator("main")).to_contain_text({**PLACES, **MORE_PLACES}[address])
         expect(page.locator("main .spinner")).to_have_count(0)
-        visited.check_access()
+        visited.check_access(is_whole=True)
     except AssertionError as error:
         found.append(str(error).partition("Call log")[0])
     found += visited.found_problems()
