@@ -66,6 +66,8 @@ class Sample:
     name: str
     files: Traversable
     """A file or folder, read like any other source of the package."""
+    title: str = ""
+    """The title of that catalogue; empty: the one that the declaration has."""
 
 
 @dataclass(frozen=True, kw_only=True)

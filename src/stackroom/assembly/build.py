@@ -387,11 +387,9 @@ def add_sample(workshop: Workshop, name: str, *, progress: Progress, embed: bool
     """Install the catalogue of sample data of this name."""
     package, sample = next(found for found in workshop.packages.iter_samples() if found[1].name == name)
     with importlib.resources.as_file(sample.files) as path:
-        return add_catalogue(
-            workshop,
-            open_rows(package, str(path)),
-            recipe=package_recipe(package),
-            name=sample.name,
-            progress=progress,
-            embed=embed,
-        )
+        rows, recipe = open_rows(package, str(path)), package_recipe(package)
+        report = add_catalogue(workshop, rows, recipe=recipe, name=name, progress=progress, embed=embed)
+    installed = workshop.library.get_installed(name)
+    if sample.title and not installed.title:
+        workshop.library.describe(replace(installed, title=sample.title))
+    return report

@@ -5,7 +5,7 @@ summaries of catalogues come from their specs.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.catalogue.telling import telling_fields
@@ -53,7 +53,7 @@ INFERRED = ": found by "
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The catalogues of one spec, with the number of records of each."""
+    """The catalogues of one spec, with their titles and the number of records of each."""
 
     spec: CatalogueSpec
     counts: Sequence[tuple[str, int]]
@@ -81,7 +81,8 @@ def _entries(catalogues: Sequence[OpenCatalogue], visibility: Visibility) -> Ite
     for catalogue in catalogues:
         by_spec.setdefault(catalogue.spec.name, []).append(catalogue)
     for some in by_spec.values():
-        yield _Entry(some[0].spec, [(one.name, _count(one, visibility)) for one in some])
+        spec = replace(some[0].spec, title=", ".join(dict.fromkeys(one.spec.title for one in some)))
+        yield _Entry(spec, [(one.name, _count(one, visibility)) for one in some])
 
 
 def _count(catalogue: OpenCatalogue, visibility: Visibility) -> int:
@@ -93,8 +94,7 @@ def _count(catalogue: OpenCatalogue, visibility: Visibility) -> int:
 
 def _about_catalogues(entries: Sequence[_Entry], room: int) -> str:
     """Return the catalogues in as many words as there is room for: with summaries, with titles, or named alone."""
-    forms = [_joined(_described(entry) for entry in entries), _joined(_titled(entry) for entry in entries)]
-    forms.append(_joined(_named(entry) for entry in entries))
+    forms = [_joined(map(form, entries)) for form in (_described, _titled, _named)]
     fitting = next((form for form in forms if len(form.encode()) <= room), None)
     return fitting if fitting is not None else _cut(forms[-1], room)
 

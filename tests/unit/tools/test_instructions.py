@@ -21,7 +21,7 @@ def test_instructions_name_every_catalogue_with_its_size_and_what_it_holds(whole
         "papers (161) = Papers",
         "dnd (",
         "personal (",
-        "= Documents",
+        "= D&D rules, Company handbook, Personal notes",
         "= Judoka cards",
     ):
         assert part in told
