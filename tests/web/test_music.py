@@ -188,6 +188,10 @@ def test_likes_and_playlists_are_kept_and_a_saved_search_is_run_anew(listen: Lis
 
 def test_a_search_is_seen_as_a_queue_and_what_cannot_be_played_says_so(listen: Listen) -> None:
     visit = listen(width=PHONE, scheme="dark", allowed=("ERR_FAILED",))
+    page = visit.open("/c/music?view=queue")
+    ready = page.request.get(f"{visit.origin}/v1/player?list=tracks&playable=true&limit=100").json()["tracks"]["items"]
+    assert len(ready) > 5
+    expect(page.get_by_role("list", name="Found").get_by_role("listitem")).to_have_count(len(ready))
     page = visit.open("/c/music?q=gymnopédie&f.kind=track&view=queue")
     expect(page.get_by_role("list", name="Found").locator(".name")).to_have_text([SATIE])
     page.route("**/audio/**", lambda route: route.abort())

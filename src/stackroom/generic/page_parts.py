@@ -5,6 +5,7 @@ Of a result set its counts, facets and keys; of a record its fields and relation
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from stackroom.catalogue.labels import label_of
@@ -39,14 +40,15 @@ from stackroom.model.scope import WHOLE, Scope
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import KIND, filters_of
 from stackroom.tools.listing import EVERY, is_list, list_in_scope, sortable_fields
-from stackroom.tools.media import CallerMedia
+from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.merge import CatalogueScopes
 from stackroom.tools.reading import plain_reading
 
 MOST_KEYS = 250_000
+MOST_PLAYED, MOST_LOOKED_AT = 50, 2_000
 
 
-def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> dict[str, Any]:
+def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet, media: CallerMedia) -> dict[str, Any]:
     """Return the parts of an answer for pages that are asked for."""
     parts: dict[str, Any] = {}
     if "counts" in params.include:
@@ -69,6 +71,11 @@ def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
         parts["facets"] = faceted.count_facets(only=params.facet, like=params.like)
     if "keys" in params.include:
         parts["keys"] = _keys(params, scoped, found)
+    if "playable" in params.include:
+        name, keys = only_view(scoped.views, "playable").name, _keys(params, scoped, found)[:MOST_LOOKED_AT]
+        bare = (key.removeprefix(f"{name}/") for key in keys[: found.total])
+        files = (one for one in bare if media.find_file_in(name, one, MediaKind.AUDIO))
+        parts["playable"] = list(islice(files, MOST_PLAYED))
     return parts
 
 

@@ -32,9 +32,10 @@ MOST_NAMED = 100
 PartT = TypeVar("PartT")
 ForPages = Annotated[PartT, SkipJsonSchema(), FOR_PAGES]
 """An argument or a part of an answer for programs that draw: taken and given over REST, and in no tool list."""
-Part = Literal["tiles", "cells", "counts", "facets", "keys", "fields"]
+Part = Literal["tiles", "cells", "counts", "facets", "keys", "playable", "fields"]
 """`tiles`: results with what a page draws; `cells`: with the columns of a table too; `counts`: how many are listed and
-left out; `facets`; `keys`: the ids of the whole set; `fields`: a record's fields and relations, or a catalogue's."""
+left out; `facets`; `keys`: the ids of the whole set; `playable`: those of the first with a file to play; `fields`: a
+record's fields and relations, or a catalogue's."""
 StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
@@ -217,6 +218,7 @@ class SearchResult(FoundResult, RecordsResult):
     """How many records of each catalogue answer."""
     facets: ForPages[list[Facet] | None] = when_known()
     keys: ForPages[list[str] | None] = when_known()
+    playable: ForPages[list[str] | None] = when_known()
 
 
 class BundledResult(SearchResult):

@@ -161,7 +161,7 @@ class GenericTools:
             ],
             unread=found.unread,
             understood=understood,
-            **result_parts(asked, scoped, found),
+            **result_parts(asked, scoped, found, CallerMedia(principal, self._media)),
         )
 
     def export(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> ExportedTable:

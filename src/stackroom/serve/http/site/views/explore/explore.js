@@ -19,7 +19,7 @@ const FACETS_AFTER_MS = 160;
 
 // The calls that the view begins with: the catalogue, and the first page of its records.
 export function calls({params: {catalogue}, query}) {
-  const view = query.get("view"), shown = {limit: view === "queue" ? 50 : 24, include: ["counts", view === "table" ? "cells" : "tiles"]};
+  const view = query.get("view"), shown = {limit: 24, include: ["counts", view === "table" ? "cells" : "tiles"]};
   return [["browse", {catalogue, include: ["fields"]}], ["search", searchOf(catalogue, withoutPlace(query), shown)]];
 }
 

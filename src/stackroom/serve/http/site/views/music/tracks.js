@@ -5,10 +5,11 @@ import {plural} from "../../core/format.js";
 import {duration} from "../../core/units.js";
 import {useKeys} from "../../core/keys.js";
 import {hideDock, useStore, useStyle} from "../../core/store.js";
-import {addIcons, Empty, Icon, toast} from "../../parts/basics.js";
+import {addIcons, Empty, Icon, Problem, Spinner, toast} from "../../parts/basics.js";
 import {Face} from "../../parts/face.js";
 import {hitOf} from "../../parts/found.js";
 import {Dialog} from "../../parts/layers.js";
+import {useAnswer} from "../explore/shared.js";
 import {
   changePlaylist, changeRepeat, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadLyrics, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
   previous, queue, remove, seek, setLike, setSound, sound, toggle, toggleMute, toggleShuffle,
@@ -144,9 +145,14 @@ export function PlaylistForm({id, name = "", tracks = [], onClose}) {
   </form><//>`;
 }
 
-export function QueueView({answer, params}) {
-  const found = playable(answer.results.map(hitOf));
-  return useStyle(STYLE) && html`<div class="music stack">
+// What can be played of a whole result set, which its first records may not tell.
+export function QueueView({asked, params}) {
+  const {catalogue} = asked, ready = useAnswer("search", {...asked, limit: 1, include: ["playable"]}), keys = ready.answer?.playable;
+  const isStyled = useStyle(STYLE), tiles = useAnswer("search", keys?.length ? {query: "*", catalogue, ids: keys, limit: 50, include: ["tiles"]} : null);
+  if (ready.error ?? tiles.error) return html`<${Problem} error=${ready.error ?? tiles.error} retry=${ready.error ? ready.retry : tiles.retry} />`;
+  if (!isStyled || !keys || (keys.length && !tiles.answer)) return html`<${Spinner} />`;
+  const found = keys.length ? playable(tiles.answer.results.map(hitOf)) : [];
+  return html`<div class="music stack">
     <section>
       <div class="row"><h2 class="grow">Found, and ready to play</h2>
         ${found.length > 0 && html`<${SaveTracks} tracks=${found} name=${params.get("q") ?? ""} />`}
