@@ -1,5 +1,7 @@
 """Stories of the chat, with a scripted model behind the stream of each provider."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -361,6 +363,32 @@ def test_the_answer_comes_first_its_records_fold_and_it_can_be_copied(talk: Talk
     told.hears("Still two.")
     assert told.asked()["model"] == "claude-test"
     expect(told.page.locator(".turn")).to_have_count(1)
+
+
+def test_what_a_tool_found_is_exported_whole_and_opened_in_explore(talk: Talks, model: ScriptedModel) -> None:
+    told = talk("/c/anime")
+    films = {"catalogue": "anime", "filters": {"type": ["MOVIE"]}}
+    asked = (
+        {"query": "*", **films, "limit": 3},
+        {**films, "by": ["year/decade"], "limit": 2},
+        {**films, "field": "type"},
+    )
+    calls = (Call(name="search" if "query" in one else "browse", args=one) for one in asked)
+    model.script(Reply(calls=tuple(calls)), Reply(text="Films."))
+    told.say("Films?")
+    told.hears("Films.")
+    count = told.visit.call("search", query="*", **films)["total"]
+    cards = told.said().locator(".call-block")
+    for place, head in enumerate(("id", "year,count", "type,count")):
+        expect(cards.nth(place).get_by_role("link", name="Open in Explore")).to_have_attribute(
+            "href", re.compile("MOVIE")
+        )
+        cards.nth(place).get_by_text("Export", exact=True).click()
+        saved = cards.nth(place).get_by_role("link", name="CSV").get_attribute("href")
+        rows = list(csv.reader(io.StringIO(told.page.request.get(f"{told.visit.origin}{saved}").text())))
+        assert ",".join(rows[0]).startswith(head)
+        assert (len(rows) - 1 if not place else sum(int(row[1]) for row in rows[1:])) == count
+    told.visit.check_access()
 
 
 def names_of_artists(page: Page) -> list[str]:

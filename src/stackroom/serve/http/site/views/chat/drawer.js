@@ -9,11 +9,12 @@ import {addIcons, Icon, Notice} from "../../parts/basics.js";
 import {CodeBlock, CopyButton} from "../../parts/code.js";
 import {partsOf} from "../../parts/found.js";
 import {Facts, Items} from "../../parts/result.js";
+import {Files} from "../explore/take.js";
 import {MOST_ROUNDS, answerOf, usageOf} from "./loop.js";
 import {Markdown} from "./markdown.js";
 import {ModelChoice, Settings, chosen, config, findProblem} from "./settings.js";
 import {Conversations, KeepSwitch, cards, chat, save} from "./talk.js";
-import {exploreAddress} from "./ui_tools.js";
+import {placesOf} from "./ui_tools.js";
 
 export {chat};
 
@@ -165,9 +166,9 @@ const STATES = {ready: t`waiting`, running: t`running …`, asking: t`needs your
 
 function CallBlock({call}) {
   const names = useStore(cards, (list) => list.map((card) => card.name));
-  const explore = call.state === "done" && exploreAddress(call, names);
+  const places = call.state === "done" && placesOf(call, names);
   const isChange = call.result?.changes, name = isChange || call.state === "asking" ? CHANGE : inWords(call.name.replace(/^ui\./u, ""));
-  return html`<section class=${`call-block ${call.state}`} aria-label=${`${name}: ${STATES[call.state] || t`done`}`}>
+  return html`<div class=${`call-block ${call.state}`} role="group" aria-label=${`${name}: ${STATES[call.state] || t`done`}`}>
     <header>
       <span class="call-name">${name}</span>
       <span class="call-about">${name !== CHANGE && aboutOf(call.args)}</span>
@@ -177,10 +178,11 @@ function CallBlock({call}) {
     ${call.state === "failed" && html`<p class="call-error">${call.output}</p>`}
     ${call.state === "done" && (isChange ? html`<${Done} call=${call} />` : html`<${Things} value=${call.result} text=${call.output} isPage=${call.name.startsWith("ui.")} />`)}
     <footer>
-      ${explore && html`<a href=${explore}>Open in Explore</a>`}
+      ${places && html`<a href=${places.explore}>Open in Explore</a>`}
+      ${places?.given && html`<details><summary>Export</summary><${Files} given=${places.given} /></details>`}
       <details><summary>Details</summary><${CodeBlock} text=${JSON.stringify({name: call.name, arguments: call.args}, null, 2)} what="the call" /></details>
     </footer>
-  </section>`;
+  </div>`;
 }
 
 function aboutOf(args = {}) {

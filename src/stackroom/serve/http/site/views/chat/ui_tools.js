@@ -180,14 +180,16 @@ async function musicTools(catalogues) {
   ].map(localTool);
 }
 
-// The address at which Explore shows what a call of a search asked for; null where there is none.
-export function exploreAddress(call, catalogues) {
-  const {query, catalogue, filters, exclude} = call.args ?? {};
-  if (typeof query !== "string") return null;
-  const of = new Set(partsOf(call.result).sections.flatMap(({items}) => items.map((item) => hitOf(item).catalogue)));
-  const name = catalogue ?? (of.size === 1 ? [...of][0] : null);
-  if (!name || !catalogues.includes(name)) return link("/search", {q: query});
-  return addressOf({catalogue: name, query, filters, exclude});
+// The address at which Explore shows what a call of a search or of browse asked for, and what its export is given; null where there is none.
+export function placesOf({name, args, result}, catalogues) {
+  const {query, catalogue, filters, exclude, sort, by, of, field} = args ?? {}, isBrowse = name === "browse";
+  if (typeof query !== "string" && !(isBrowse && catalogue)) return null;
+  const found = new Set(catalogue ? [catalogue] : partsOf(result).sections.flatMap(({items}) => items.map((item) => hitOf(item).catalogue)));
+  const [own] = found.size === 1 ? found : [];
+  if (!catalogues.includes(own)) return {explore: link("/search", {q: query})};
+  const asked = {query: query || "*", catalogue: own, filters, exclude, ...(!isBrowse && {sort})}, groups = by ?? (field && [field]);
+  const given = isBrowse && (groups || of) ? {browse: JSON.stringify({...args, catalogue: own, by: groups, field: null, search: null})} : {search: JSON.stringify(asked)};
+  return {explore: addressOf({...asked, query}), given: isBrowse || name === "search" ? given : null};
 }
 
 function addressOf({catalogue, query, filters, exclude, sort, view, area}) {
