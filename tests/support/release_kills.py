@@ -65,7 +65,7 @@ INSTALL_STEPS = (
         ("the release is noted", "installed:InstalledPack.save_next", 1),
         ("a file is fetched", "places:FolderPlace.bring", 3),
         ("a fetched file is put in its place", "places:install_file", 3),
-        ("the calibration is written", "install:save_release_calibration", 1),
+        ("the calibration is written", "install:save_beside_records", 1),
     ),
     *_steps(
         "stackroom.shelf.embedded",
@@ -86,7 +86,7 @@ UPDATE_STEPS = (
         ("a patch is applied", "fetch:apply_patch", 2),
         ("a patched file is written", "installed:InstalledPack.save_file", 2),
         ("the changes are chosen", "update:ReleaseChanges.apply_to", 1),
-        ("the calibration is written", "held:save_release_calibration", 1),
+        ("the calibration is written", "held:save_beside_records", 1),
     ),
     *_steps(
         "stackroom.shelf.embedded",

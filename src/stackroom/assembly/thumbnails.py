@@ -17,13 +17,14 @@ from typing import Any
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, texts_of
 from stackroom.errors import ExpectedError
+from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.scope import KNOWN_FIELD, WHOLE
 from stackroom.net.fetch import Fetcher, FetchLimits
 from stackroom.settings import Settings
 from stackroom.shelf.port import ShelfReader
 from stackroom.sources.web_file import source_guard
 from stackroom.tools.media import find_file
-from stackroom.tools.pictures import THUMBNAILS, WEB, find_roots, thumbnail_path
+from stackroom.tools.pictures import WEB, find_roots, thumbnail_path
 
 WIDEST, HIGHEST = 400, 600
 MOST_PIXELS = 60_000_000
@@ -48,7 +49,7 @@ def make_thumbnails(
     """Make the thumbnails that are missing or older than their file, remove those of no record; return notes."""
     named = list(islice(_list_pictures(spec, reader), MOST_THUMBNAILS))
     kept = {thumbnail_path(folder, one).name for one in named}
-    for path in (folder / THUMBNAILS).glob("*"):
+    for path in (folder / THUMBNAILS_FOLDER).glob("*"):
         if path.name not in kept:
             path.unlink(missing_ok=True)
     maker = ThumbnailMaker(folder, find_roots(folder, sources), settings)
@@ -80,7 +81,7 @@ class ThumbnailMaker:
 
     def make(self, pictures: Sequence[str], *, is_offline: bool) -> list[str]:
         """Make the thumbnails of files, then of web addresses; return what was left, and what failed."""
-        (self._folder / THUMBNAILS).mkdir(exist_ok=True)
+        (self._folder / THUMBNAILS_FOLDER).mkdir(exist_ok=True)
         remote = [one for one in pictures if _is_remote(one)]
         for picture in (one for one in pictures if not _is_remote(one)):
             self._attempt(picture, self._shrink_file)

@@ -16,7 +16,7 @@ import filelock
 
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import BusyError, InputError, StorageError
-from stackroom.library import CALIBRATION_FILE, Installed
+from stackroom.library import CALIBRATION_FILE, THUMBNAILS_FOLDER, Installed
 from stackroom.net.files import sha256_of, sync_file, sync_folder
 from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
 from stackroom.packs.manifest import (
@@ -26,6 +26,7 @@ from stackroom.packs.manifest import (
     SHORT,
     SIGNATURE_FILE,
     SPEC_FILE,
+    THUMBNAILS_FILE,
     Manifest,
     PackCalibration,
     PackFile,
@@ -36,6 +37,7 @@ from stackroom.packs.manifest import (
     require_version,
 )
 from stackroom.packs.patches import check_file, open_compressed
+from stackroom.packs.thumbnails import write_thumbnails
 from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import ShelfReader
 
@@ -63,6 +65,8 @@ class PackLabel:
     licence: str | None = None
     """The licence; without one, that of the pack which it takes the place of."""
     calibration: PackCalibration | None = None
+    thumbnails: tuple[Path, ...] = ()
+    """The files with the small copies of its pictures."""
 
 
 def build_pack(
@@ -78,8 +82,8 @@ def build_pack(
         fresh = target / UNFINISHED
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
-        written = _write_files(reader, label.loaded, fresh, progress)
-        manifest = _describe(reader, label, former, written)
+        records, files = _write_files(reader, label, fresh, progress)
+        manifest = _describe(reader, label, former, records, files)
         _put_in_place(target, fresh, manifest)
     return manifest
 
@@ -99,6 +103,7 @@ def label_installed(
         calibration=PackCalibration(middle=calibration.middle, spread=calibration.spread)
         if calibration is not None and is_current
         else None,
+        thumbnails=tuple((installed.folder / THUMBNAILS_FOLDER).glob("*.webp")),
     )
 
 
@@ -133,15 +138,6 @@ def write_synced(path: Path, content: bytes) -> None:
     sync_file(fresh)
     os.replace(fresh, path)
     sync_folder(path.parent)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WrittenFiles:
-    """The files of a new pack, and how many records and vectors are in them."""
-
-    files: tuple[PackFile, ...]
-    records: int
-    embeddings: int
 
 
 class _RecordsFile:
@@ -179,23 +175,23 @@ class _RecordsFile:
         )
 
 
-def _write_files(reader: ShelfReader, loaded: LoadedSpec, fresh: Path, progress: Progress) -> _WrittenFiles:
-    (fresh / SPEC_FILE).write_bytes(loaded.declaration.encode())
+def _write_files(
+    reader: ShelfReader, label: PackLabel, fresh: Path, progress: Progress
+) -> tuple[_RecordsFile, tuple[PackFile, ...]]:
+    (fresh / SPEC_FILE).write_bytes(label.loaded.declaration.encode())
     records = _RecordsFile(fresh / RECORDS_FILE)
-    batches = records.passing(iter_shelf(reader, loaded.spec), progress)
-    names = [SPEC_FILE]
+    batches = records.passing(iter_shelf(reader, label.loaded.spec), progress)
     if reader.model is not None:
         write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
-        names.append(EMBEDDINGS_FILE)
     for _ in batches:
         pass
-    plain = {name: _describe_plain(fresh / name) for name in names}
+    if label.thumbnails:
+        write_thumbnails(label.thumbnails, fresh / THUMBNAILS_FILE)
     for path in fresh.iterdir():
         sync_file(path)
     sync_folder(fresh)
-    ordered = (plain[SPEC_FILE], records.describe(), plain.get(EMBEDDINGS_FILE))
-    files = tuple(file for file in ordered if file is not None)
-    return _WrittenFiles(files=files, records=records.records, embeddings=records.embeddings)
+    more = [_describe_plain(path) for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE) if (path := fresh / name).is_file()]
+    return records, (_describe_plain(fresh / SPEC_FILE), records.describe(), *more)
 
 
 def _describe_plain(path: Path) -> PackFile:
@@ -203,8 +199,10 @@ def _describe_plain(path: Path) -> PackFile:
     return PackFile(name=path.name, sha256=sha256, size_bytes=size_bytes, content=sha256, raw_bytes=size_bytes)
 
 
-def _describe(reader: ShelfReader, label: PackLabel, former: Manifest | None, written: _WrittenFiles) -> Manifest:
-    content, model = content_of(written.files), reader.model
+def _describe(
+    reader: ShelfReader, label: PackLabel, former: Manifest | None, written: _RecordsFile, files: tuple[PackFile, ...]
+) -> Manifest:
+    content, model = content_of(files), reader.model
     manifest = Manifest(
         catalogue=label.catalogue,
         version=label.version or next_version(former, content),
@@ -217,7 +215,7 @@ def _describe(reader: ShelfReader, label: PackLabel, former: Manifest | None, wr
         is_centred=model is not None and model.is_centred,
         licence=label.licence or (former.licence if former else None),
         calibration=label.calibration if model else None,
-        files=written.files,
+        files=files,
     )
     return parse_manifest(manifest.dump(), origin="the new manifest")
 
@@ -271,5 +269,5 @@ def _is_of_pack(path: Path) -> bool:
     if not path.is_dir():
         return path.name.removesuffix(HALF_WRITTEN) in (MANIFEST_FILE, SIGNATURE_FILE)
     is_content = len(path.name) == SHORT and HEX_DIGITS.issuperset(path.name)
-    own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE}
+    own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE, THUMBNAILS_FILE}
     return (is_content or path.name == UNFINISHED) and own.issuperset(inner.name for inner in path.iterdir())

@@ -15,9 +15,10 @@ import filelock
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
-from stackroom.library import CALIBRATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
+from stackroom.library import CALIBRATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, THUMBNAILS_FOLDER, Installed, Library
 from stackroom.packs.installed import InstalledPack, ReleaseSource
-from stackroom.packs.manifest import SHORT, Manifest
+from stackroom.packs.manifest import SHORT, THUMBNAILS_FILE, Manifest
+from stackroom.packs.thumbnails import save_thumbnails
 from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -174,7 +175,7 @@ class HeldCatalogue:
 
     def settle(self, manifest: Manifest) -> None:
         """Bring the files up to a release whose changes are in the store. Stopped, it is done again."""
-        save_release_calibration(self.installed.folder, manifest)
+        save_beside_records(self.installed.folder, self.pack, manifest)
         next_spec = self.pack.folder / NEXT_SPEC_FILE
         if next_spec.is_file():
             self.host.library.put_back_declaration(self.installed, next_spec.read_text(encoding="utf-8"))
@@ -224,8 +225,10 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     return replace(held, installed=held.host.library.get_installed(held.name), manifest=pending.manifest)
 
 
-def save_release_calibration(folder: Path, manifest: Manifest) -> None:
-    """Write how relevant a cosine is, if a release says so."""
+def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -> None:
+    """Write what a release has besides its records: its thumbnails, and how relevant a cosine is."""
+    if (file := manifest.find_file(THUMBNAILS_FILE)) is not None:
+        save_thumbnails(pack.path_of(file), folder / THUMBNAILS_FOLDER)
     model = manifest.model_id
     if manifest.calibration is None or model is None:
         return

@@ -22,7 +22,7 @@ from stackroom.packs.held import (
     ReleaseReport,
     author_of,
     holding_release,
-    save_release_calibration,
+    save_beside_records,
     shown_size,
     spec_of_release,
 )
@@ -115,7 +115,7 @@ class _Installation:
         self.pack.save_next(NextRelease(manifest=self._manifest))
         files.bring(self.plan)
         self._build(place, loaded)
-        save_release_calibration(place.folder, self._manifest)
+        save_beside_records(place.folder, self.pack, self._manifest)
         self.pack.settle(self._manifest)
         self.host.library.complete(place, source=None)  # commit point: it is installed from here on
 

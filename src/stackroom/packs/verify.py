@@ -12,9 +12,10 @@ from stackroom.errors import ExpectedError, StorageError
 from stackroom.packs.build import files_folder
 from stackroom.packs.entries import PackReader
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
-from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, Manifest, load_manifest
+from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, THUMBNAILS_FILE, Manifest, load_manifest
 from stackroom.packs.patches import check_file
 from stackroom.packs.signing import PublicKey, verify_signature
+from stackroom.packs.thumbnails import iter_thumbnails
 from stackroom.shelf.port import Checkpoint, never_stop
 
 
@@ -64,6 +65,8 @@ def _check_entries(manifest: Manifest, paths: dict[str, Path]) -> Iterator[str]:
     try:
         compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
         for _ in PackReader(manifest, paths).iter_entries():
+            pass
+        for _ in iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else ():
             pass
     except ExpectedError as error:
         yield error.message

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stackroom.catalogue.spec import FieldRole, texts_of
+from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
@@ -16,13 +17,12 @@ from stackroom.sources.location import SourceLocation, is_address
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 
-THUMBNAILS = "thumbnails"
 WEB = ("http://", "https://")
 
 
 def thumbnail_path(folder: Path, picture: str) -> Path:
     """Return where the thumbnail of a picture is kept in the folder of a catalogue."""
-    return folder / THUMBNAILS / f"{hashlib.sha256(picture.encode()).hexdigest()[:32]}.webp"
+    return folder / THUMBNAILS_FOLDER / f"{hashlib.sha256(picture.encode()).hexdigest()[:32]}.webp"
 
 
 def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:

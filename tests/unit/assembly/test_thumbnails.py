@@ -14,10 +14,11 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings, SourcesSettings
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
-from stackroom.tools.pictures import THUMBNAILS, picture_media
+from stackroom.tools.pictures import picture_media
 from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("Z16")
@@ -68,7 +69,7 @@ class Plants:
 
     @property
     def made(self) -> list[Path]:
-        return sorted((self.app.settings.home / "catalogues" / "plants" / THUMBNAILS).glob("*"))
+        return sorted((self.app.settings.home / "catalogues" / "plants" / THUMBNAILS_FOLDER).glob("*"))
 
 
 @pytest.fixture
