@@ -39,14 +39,18 @@ class StorePlace:
     schema: str
     search: str = ""
     """Where the index is: in the database, or where nothing is said in the folder of each server."""
+    reads: str = ""
+    """The address of replicas that records are read from, where they have all that a server has seen."""
     parts: int = 0
     """How many parts the tables of an index in the database get when it is built; 0: by the number of records."""
     shared_index_mb: int = 4_000
     """The size up to which an index that a server has built is stored in the database, for others to fetch."""
 
     def __post_init__(self) -> None:
-        if not SCHEME.match(self.url):
+        if not SCHEME.match(self.url) or not SCHEME.match(self.reads or self.url):
             raise InputError("the address of a store begins with postgresql://")
+        if self.reads and not self.search:
+            raise InputError("'reads' is for catalogues with 'search': others read their own copy")
         if self.search not in ("", IN_DATABASE):
             raise InputError(f"'search' is '{self.search}'; it can be '{IN_DATABASE}', or left out")
         if self.parts < 0:
@@ -69,8 +73,8 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     try:
         told = tomllib.loads(path.read_text())
         numbers = {name: int(told[name]) for name in ("parts", "shared_index_mb") if name in told}
-        search = str(told.get("search", ""))
-        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, **numbers)
+        search, reads = (str(told.get(name, "")) for name in ("search", "reads"))
+        return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, reads=reads, **numbers)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, InputError) as error:

@@ -8,17 +8,18 @@ database's transaction.
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import BusyError
-from stackroom.model.record import RecordId
+from stackroom.errors import BusyError, StorageError
+from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store import StoreState, Switch, keepable
 from stackroom.shelf.embedded.store_file import SCHEMA, SCHEMA_VERSION, SUM, row_sum
@@ -33,10 +34,11 @@ from stackroom.shelf.postgres.followed_store import (
     reserve_keys,
     set_meta,
 )
-from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
+from stackroom.shelf.postgres.store_database import RECONNECT_S, DatabaseLostError, StoreDatabase
 from stackroom.shelf.postgres_search.database import Connections, failing_as_storage
 from stackroom.shelf.store_place import StorePlace
 
+FoundT = TypeVar("FoundT")
 NAMED = re.compile(r"(?<!:):(\w+)")
 """A value that SQLite's statements have by name."""
 LAST_WRITE = "SELECT change_no, token, EXISTS (SELECT 1 FROM writes WHERE token = ?) FROM state"
@@ -76,6 +78,9 @@ class RemoteStore(FollowedStore):
         super().__init__(path, spec, database, shared_index_mb=0)
         self.label = f"{path.parent.name} in PostgreSQL"
         self._connections = Connections(place.url, place.schema)
+        self._replicas = Connections(place.reads, place.schema) if place.reads else None
+        self._replicas_after = 0.0
+        """When replicas are tried again that did not answer."""
         self._reached = Reached()
         self._thread = ThreadState()
 
@@ -83,6 +88,8 @@ class RemoteStore(FollowedStore):
         """Close every connection."""
         super().close()
         self._connections.close()
+        if self._replicas is not None:
+            self._replicas.close()
 
     # State
 
@@ -134,6 +141,29 @@ class RemoteStore(FollowedStore):
                 self.database.note_published(vector_no)
 
     # Reads
+
+    def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
+        """Return the records of these keys as of the change with that number."""
+        return self._read_near(lambda: super(RemoteStore, self).fetch(keys, as_of=as_of))
+
+    def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
+        """Return the keys of these ids as of the change with that number."""
+        return self._read_near(lambda: super(RemoteStore, self).find(ids, as_of=as_of))
+
+    def _read_near(self, read: Callable[[], FoundT]) -> FoundT:
+        """Read from a replica that has the last write which this server has seen; where there is none, as usual."""
+        is_free = self._thread.scratch is None and self._thread.remote is None
+        if self._replicas is None or not is_free or time.monotonic() < self._replicas_after:
+            return read()
+        try:
+            with self._replicas.writing() as self._thread.remote:
+                if self._reached.token and self.last_write(self._reached.token)[2]:
+                    return read()
+        except StorageError:
+            self._replicas_after = time.monotonic() + RECONNECT_S
+        finally:
+            self._thread.remote = None
+        return read()
 
     def _rows(self, query: str, values: Any = ()) -> Iterator[Any]:
         if self._thread.scratch is not None:
