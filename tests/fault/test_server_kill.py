@@ -51,17 +51,18 @@ class Makers:
 
     def _make(self, number: int, kill_after: int, enough: threading.Event) -> None:
         secrets = self.secrets[number::CLIENTS]
-        for count in range(40 * len(secrets)):
-            name = f"kill {self.round}, client {number}, token {count}"
-            headers = {"Authorization": f"Bearer {secrets[count % len(secrets)]}"}
-            try:
-                reply = httpx.post(f"{self.url}/v1/tokens", json={"name": name}, headers=headers, verify=False)
-            except httpx.TransportError:
-                return  # the server is gone
-            assert reply.status_code == 201, reply.text
-            self.acknowledged[name] = reply.json()["token"]
-            if len(self.acknowledged) >= kill_after:
-                enough.set()
+        with httpx.Client(base_url=self.url, verify=False) as client:
+            for count in range(40 * len(secrets)):
+                name = f"kill {self.round}, client {number}, token {count}"
+                headers = {"Authorization": f"Bearer {secrets[count % len(secrets)]}"}
+                try:
+                    reply = client.post("/v1/tokens", json={"name": name}, headers=headers)
+                except httpx.TransportError:
+                    return  # the server is gone
+                assert reply.status_code == 201, reply.text
+                self.acknowledged[name] = reply.json()["token"]
+                if len(self.acknowledged) >= kill_after:
+                    enough.set()
 
 
 def find_losses(control: Control, acknowledged: dict[str, str]) -> list[str]:

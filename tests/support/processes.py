@@ -90,7 +90,7 @@ class ServerProcess:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log
         try:
-            return httpx.get(f"{self.url}/health/ready", timeout=120).status_code == 200
+            return httpx.get(f"{self.url}/health/ready", timeout=120, verify=False).status_code == 200
         except httpx.TransportError:
             return False
 
