@@ -56,8 +56,9 @@ chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases
 drill: $(STAMP)  ## rehearse a year of running a server: backups, failures, restored accounts, a full disk, an upgrade, 200 clients
 	PYTHONPATH=tests $(BIN)/python -m drill $(DRILL)
 
-damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, and see that no answer is silently wrong
+damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, flip 50 bits of every kind of file, and see that no answer is silently wrong
 	PYTHONPATH=tests $(BIN)/python -m support.damaging 1000
+	PYTHONPATH=tests $(BIN)/python -m support.damaged_kinds 50
 
 packs-faults: $(STAMP)  ## flip 1,000 bits and cut 200 files of a pack, and see that each is found
 	PYTHONPATH=tests $(BIN)/python -m support.pack_faults

@@ -126,6 +126,14 @@ def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[s
     return [name for name, known in sums.items() if _find_sum(folder / name, known, pace) != known]
 
 
+def find_damaged(manifest: Path) -> list[str]:
+    """Return the files beside a manifest that are not as it says, or its own name; none where there is no manifest."""
+    try:
+        return find_changed(manifest.parent, find_sums(manifest) or {})
+    except DamagedChecksumsError:
+        return [manifest.name]
+
+
 def _find_sum(path: Path, known: FileSum, pace: Pace) -> FileSum | None:
     try:
         if path.stat().st_size != known.size_bytes:

@@ -27,7 +27,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import orjson
 
-from stackroom.checksums import dump_checked, load_checked, sum_of
+from stackroom.checksums import dump_checked, load_checked, measure_files, save_sums, sum_of
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
 
 INSTALLED_FILE = "installed.json"
@@ -38,6 +38,7 @@ PLACE_FILE = "store.toml"
 CALIBRATION_FILE = "calibration.json"
 QUESTIONS_FILE = "golden.jsonl"
 THUMBNAILS_FOLDER = "thumbnails"
+THUMBNAIL_SUMS = "thumbnails.json"
 PACK_FOLDER = "pack"
 NEXT_SPEC_FILE = "next.toml"
 """In that folder: the spec of a release that is being installed, where it is another than the present one."""
@@ -429,6 +430,12 @@ def _write(marker: Path, catalogue: Installed) -> None:
     declared = _declaration_sum(marker.parent)
     known |= {"declaration": declared} if declared else {}
     replace_file(marker, dump_checked(known))
+
+
+def seal_thumbnails(folder: Path) -> None:
+    """Write the checksums of a catalogue's thumbnails, for its check."""
+    made = [path.relative_to(folder).as_posix() for path in (folder / THUMBNAILS_FOLDER).glob("*.webp")]
+    save_sums(folder / THUMBNAIL_SUMS, measure_files(folder, made), is_synced=False)
 
 
 def find_changed_file(folder: Path) -> str | None:

@@ -3,9 +3,10 @@
 import errno
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,27 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.upkeep import DamageTask
 from stackroom.background.task import TaskContext
+from stackroom.cli.main import main
+from stackroom.control.control import Control
+from stackroom.control.database.engine import check_database
+from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
+from stackroom.settings import Settings
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER, KEPT, quarantine
 from stackroom.shelf.port import Delete
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.health import check_catalogue, examine
+from support.damaged_kinds import CATALOGUE, KINDS, build_home, run_flips
 from support.damaging import (
+    FOUND,
     HARMLESS,
     NAME,
     REBUILT,
     WRONG,
     add_films,
     answers_of,
-    build_library,
     judge,
     open_app,
     run_rounds,
@@ -42,13 +49,15 @@ pytestmark = [pytest.mark.row("T8"), pytest.mark.row("N14")]
 
 SAMPLE = 20
 """How many of the rounds of `make damage` are part of the tests."""
+FEW = 3
+"""How many of the flips of each other kind of file."""
 NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("whole") / "home"
-    build_library(home)
+    build_home(home)
     return home
 
 
@@ -94,6 +103,52 @@ def problems_of(app: App) -> list[str]:
 def test_random_flips_and_truncations_are_found_mended_or_harmless(whole: Path) -> None:
     verdicts = run_rounds(SAMPLE, seed=15, home=whole)
     assert [one for one in verdicts if one.outcome == WRONG] == []
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.look is not None and name != "release"])
+def test_a_flipped_bit_in_files_beside_the_catalogues_is_named_or_harmless(whole: Path, kind: str) -> None:
+    verdicts = run_flips(kind, FEW, seed=3, home=whole)
+    assert [one for one in verdicts if one.outcome == WRONG] == []
+    assert any(one.outcome == FOUND for one in verdicts)
+
+
+@pytest.mark.parametrize("column", ["users.password_hash", "credentials.catalogues", "job_runs.output"])
+def test_a_value_of_the_accounts_that_changed_on_the_disk_is_named(home: Path, column: str) -> None:
+    path, table = home / CONTROL_FILE, column.partition(".")[0]
+    with closing(sqlite3.connect(path)) as database:
+        (value,) = database.execute(f"SELECT {column} FROM {table} WHERE {column} <> ''").fetchone()
+    content = str(value).encode()
+    path.write_bytes(path.read_bytes().replace(content, content[:-1] + bytes([content[-1] ^ 1]), 1))
+    with closing(Control.open(Settings(home=home))) as control:
+        (problem,) = check_database(control.database)
+    assert f"{path} is damaged (" in problem
+    assert "put it back from a back-up, as by: stackroom restore --accounts" in problem
+
+
+def test_accounts_whose_schema_is_not_text_are_refused_and_not_a_bug(home: Path) -> None:
+    path = home / CONTROL_FILE
+    path.write_bytes(path.read_bytes().replace(b"TABLE audit_anchor", b"TABLE audit_an\xe3hor"))
+    with pytest.raises(StorageError):
+        Control.open(Settings(home=home))
+
+
+def test_doctor_names_damaged_accounts_models_and_pictures(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (home / CONTROL_FILE, home / "models/small/weights.bin", home / CATALOGUE / "thumbnails/1.webp"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+        path.write_bytes(content)
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    with suppress(SystemExit):
+        main(["doctor"])
+    said = capsys.readouterr().out
+    assert "control.sqlite" in said
+    assert "weights.bin is damaged; run: stackroom model pull small --force" in said
+    assert (
+        "1 small pictures are damaged: thumbnails/1.webp; delete the folder thumbnails, and add the source again"
+        in said
+    )
 
 
 def test_an_index_that_is_not_what_was_written_is_moved_aside_and_rebuilt(home: Path, right: Mapping[str, Any]) -> None:

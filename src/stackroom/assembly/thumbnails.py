@@ -17,7 +17,7 @@ from typing import Any
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, texts_of
 from stackroom.errors import ExpectedError
-from stackroom.library import THUMBNAILS_FOLDER
+from stackroom.library import THUMBNAILS_FOLDER, seal_thumbnails
 from stackroom.model.scope import KNOWN_FIELD, WHOLE
 from stackroom.net.fetch import Fetcher, FetchLimits
 from stackroom.settings import Settings
@@ -56,7 +56,9 @@ def make_thumbnails(
     due = [one for one in named if maker.is_due(one) and (not _is_remote(one) or spec.fetch_pictures)]
     if due and find_pillow() is None:
         return [NOT_INSTALLED]
-    return maker.make(due, is_offline=settings.offline)
+    notes = maker.make(due, is_offline=settings.offline)
+    seal_thumbnails(folder)
+    return notes
 
 
 def _is_remote(picture: str) -> bool:

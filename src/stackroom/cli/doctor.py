@@ -13,9 +13,10 @@ from stackroom.assembly.measures import ENDS_SOON, find_job_problems, find_stall
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import Finding, json_option, report_findings
-from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.engine import ControlDatabase, check_database
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
+from stackroom.embed.weights import check_model_files
 from stackroom.errors import ExpectedError
 from stackroom.tools.health import examine
 
@@ -64,7 +65,8 @@ def _examine_machine(app: App) -> Iterator[Finding]:
     try:
         with closing(ControlDatabase.open(database_url(app.settings))) as database:
             database.version()
-            yield Finding(what="control database", found=f"works ({database.name})", ok=True)
+            problem = next(iter(check_database(database)), None)
+            yield Finding(what="control database", found=problem or f"works ({database.name})", ok=problem is None)
             yield from _examine_control(database)
     except ExpectedError as error:
         yield Finding(what="control database", found=error.full_message, ok=False)
@@ -101,7 +103,9 @@ def _examine_tasks(app: App) -> Iterator[Finding]:
 
 
 def _examine_models(app: App) -> Iterator[Finding]:
-    """Yield the models of catalogues, other than the one that the settings name."""
+    """Yield the models of catalogues, other than the one that the settings name, and files that are damaged."""
+    for damage in check_model_files(app.settings.models_folder):
+        yield Finding(what="model files", found=damage, ok=False)
     for embedder in app.list_query_embedders():
         if embedder.model != app.embedder.model:
             problem = embedder.check()

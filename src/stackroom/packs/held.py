@@ -15,7 +15,15 @@ import filelock
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
-from stackroom.library import CALIBRATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, THUMBNAILS_FOLDER, Installed, Library
+from stackroom.library import (
+    CALIBRATION_FILE,
+    NEXT_SPEC_FILE,
+    PACK_FOLDER,
+    THUMBNAILS_FOLDER,
+    Installed,
+    Library,
+    seal_thumbnails,
+)
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import SHORT, THUMBNAILS_FILE, Manifest
 from stackroom.packs.thumbnails import save_thumbnails
@@ -229,6 +237,7 @@ def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -
     """Write what a release has besides its records: its thumbnails, and how relevant a cosine is."""
     if (file := manifest.find_file(THUMBNAILS_FILE)) is not None:
         save_thumbnails(pack.path_of(file), folder / THUMBNAILS_FOLDER)
+        seal_thumbnails(folder)
     model = manifest.model_id
     if manifest.calibration is None or model is None:
         return

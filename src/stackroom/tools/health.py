@@ -12,7 +12,7 @@ from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
 from stackroom.ingest.relations import check_relations
-from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, THUMBNAIL_SUMS, find_changed_file
 from stackroom.maps.map_file import MAP_FILE, find_map
 from stackroom.packs.installed import InstalledPack
 from stackroom.packs.verify import check_installed_pack
@@ -20,6 +20,7 @@ from stackroom.search.evidence import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.pictures import check_thumbnails
 
 VECTORS_PART = "vectors"
 RELATIONS_PART = "relations"
@@ -28,12 +29,14 @@ CALIBRATION_PART = "calibration"
 GRADE_PART = "grade"
 SPEC_PART = "spec"
 MAP_PART = "map"
+PICTURES_PART = "pictures"
 
 READ_FILES: tuple[tuple[str, Callable[[Path], object], str], ...] = (
     (CALIBRATION_PART, find_calibration, CALIBRATION_FILE),
     (GRADE_PART, find_grade, GRADE_FILE),
     (GRADE_PART, find_tuned, TUNED_FILE),
     (MAP_PART, find_map, MAP_FILE),
+    (PICTURES_PART, check_thumbnails, THUMBNAIL_SUMS),
 )
 """Parts, how each is read, and the file."""
 

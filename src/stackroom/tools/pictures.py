@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stackroom.catalogue.spec import FieldRole, texts_of
+from stackroom.checksums import find_damaged
+from stackroom.errors import StorageError
 from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId
@@ -23,6 +25,13 @@ WEB = ("http://", "https://")
 def thumbnail_path(folder: Path, picture: str) -> Path:
     """Return where the thumbnail of a picture is kept in the folder of a catalogue."""
     return folder / THUMBNAILS_FOLDER / f"{hashlib.sha256(picture.encode()).hexdigest()[:32]}.webp"
+
+
+def check_thumbnails(sums: Path) -> None:
+    """Raise StorageError where thumbnails are not what was made."""
+    if damaged := find_damaged(sums):
+        advice = f"delete the folder {THUMBNAILS_FOLDER}, and add the source again"
+        raise StorageError(f"{len(damaged)} small pictures are damaged: {damaged[0]}; {advice}")
 
 
 def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:

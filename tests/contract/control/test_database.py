@@ -122,6 +122,7 @@ def test_a_database_of_a_former_version_loses_what_is_gone_and_gets_what_is_new(
     database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], former: int
 ) -> None:
     for table in ("users", "roles"):
+        execute(f"DROP INDEX IF EXISTS {table}_whole")
         execute(f"ALTER TABLE {table} DROP COLUMN catalogues")
     if former == min(FORMER_VERSIONS):
         execute("ALTER TABLE users ADD COLUMN external BOOLEAN NOT NULL DEFAULT FALSE")
@@ -136,6 +137,8 @@ def test_a_database_of_a_former_version_loses_what_is_gone_and_gets_what_is_new(
         assert "external" not in columns["users"]
         assert all("catalogues" in known for known in columns.values())
         assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
+        whole = {index["name"]: set(index["column_names"]) for index in seen.get_indexes("users")}
+        assert whole.get("users_whole", columns["users"]) == columns["users"]
 
 
 def test_packages_create_their_tables_once(place: Any, at_once: Callable[..., list[Any]]) -> None:

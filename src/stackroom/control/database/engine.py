@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ from stackroom import LAYOUTS
 from stackroom.control.database.tables import (
     control_version,
     create_tables,
+    credentials,
+    job_runs,
+    job_settings,
+    roles,
     schema_version,
     upgrade_tables,
     users,
@@ -78,6 +82,10 @@ FILE_STEP = 2**40
 """Added to the version of the rights for each file that took the place of another."""
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
+WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
+"""Tables that a file holds twice, since they have columns that no other index has; the audit has its own proof."""
 
 
 class DatabaseAwayError(StorageError):
@@ -241,7 +249,7 @@ class ControlDatabase:
         """Turn failures of the database, but not misuse of it, into StorageError."""
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeDecodeError) as error:
             if not _is_outage(error):
                 raise
             detail = f"{self.name}: {self._reason(error)}"
@@ -284,6 +292,20 @@ class ControlDatabase:
                 f"{self.name}: the control database has version {version}, which {kind}; this Stackroom reads version "
                 f"{SCHEMA_VERSION}: use the Stackroom that made it, or move the database away to begin with a new one"
             )
+        if self.dialect == "sqlite":
+            self._index_rows()
+
+    def _index_rows(self) -> None:
+        """Index every column of some tables: SQLite compares rows with indexes, and so finds a bit that changed."""
+        indexes = {f"{table.name}_whole": ", ".join(table.c.keys()) for table in WHOLE_ROWS}
+        with self._reading() as connection:
+            present = set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
+        if present.issuperset(indexes):
+            return
+        with suppress(StorageError), self._writing() as connection:  # of a file that cannot be written, reads go on
+            for name, columns in indexes.items():
+                table = name.removesuffix("_whole")
+                connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})")
 
     def _create_schema(self) -> int:
         """Create or upgrade the tables, unless another process has meanwhile; return the version after it."""
@@ -292,6 +314,8 @@ class ControlDatabase:
             version = self._schema_version(connection)
             if version not in (0, *FORMER_VERSIONS):
                 return version
+            for table in WHOLE_ROWS if self.dialect == "sqlite" else ():  # made anew over the new columns
+                connection.exec_driver_sql(f"DROP INDEX IF EXISTS {table.name}_whole")
             make = create_tables if version == 0 else upgrade_tables
             make(connection)
             connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
@@ -445,7 +469,7 @@ def _make_file(path: Path) -> None:
         raise StorageError(
             f"{path}: the control database cannot be written: {error.strerror}; check its permissions"
         ) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where its schema is damaged
         raise StorageError(f"{path}: cannot be opened as a control database: {error}; run: stackroom doctor") from error
 
 
@@ -474,8 +498,8 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
 
 
-def _is_outage(error: SQLAlchemyError) -> bool:
-    if isinstance(error, PoolTimeoutError):
+def _is_outage(error: Exception) -> bool:
+    if isinstance(error, PoolTimeoutError | UnicodeDecodeError):
         return True
     if isinstance(error, ProgrammingError):
         return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
@@ -483,14 +507,15 @@ def _is_outage(error: SQLAlchemyError) -> bool:
 
 
 PAGES_AT_ONCE = 2_000
+PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
 
 
 def check_database(database: ControlDatabase) -> list[str]:
-    """Return the problems of a SQLite file; PostgreSQL checks its own, and need only answer."""
-    statement = "PRAGMA integrity_check" if database.dialect == "sqlite" else "SELECT 'ok'"
+    """Return the problem of a SQLite file; PostgreSQL checks its own, and need only answer."""
+    statement = "PRAGMA integrity_check(1)" if database.dialect == "sqlite" else "SELECT 'ok'"
     with database.read() as connection:
-        found = [str(row[0]) for row in connection.exec_driver_sql(statement)]
-    return [] if found == ["ok"] else found
+        found = str(connection.exec_driver_sql(statement).scalar())
+    return [] if found == "ok" else [f"{database.name} is damaged ({found}); {PUT_BACK}"]
 
 
 def find_file(database: ControlDatabase) -> Path | None:

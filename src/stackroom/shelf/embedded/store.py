@@ -231,7 +231,7 @@ class Store(StoredVectors):
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
         """Return the keys of these ids as of the change with that number."""
         wanted = keepable(ids)
-        found: dict[RecordId, Key] = dict(self._select("SELECT id, key FROM records WHERE id IN ({})", wanted))
+        found: dict[RecordId, Key] = dict(self._select(_KEYS_OF_IDS, wanted))
         for _, key, record_id, op, *_ in self._later(f"id {_LAST_FIRST}", wanted, as_of):
             if op == "insert":
                 found.pop(record_id, None)
@@ -479,6 +479,9 @@ class Store(StoredVectors):
 
 
 _KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
+_KEYS_OF_IDS = """SELECT found.id, found.key FROM records found JOIN records r ON r.key = found.key AND +r.id = found.id
+    WHERE found.id IN ({})"""
+"""The id is compared with that of the row: one that the index gives for another row is damage, and not found."""
 _INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, ?, ?, ?)"
 _LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
