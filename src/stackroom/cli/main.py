@@ -4,7 +4,7 @@ import gc
 import importlib
 import os
 import sys
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, metadata
 from typing import Any
 
 import click
@@ -107,7 +107,14 @@ class Commands(click.Group):
                     [(name, f"From {found.module.rpartition('.')[0]}.") for name, found in brought.items()]
                 )
 
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where the documentation is: with the server, and at the address that the wheel states, if any."""
+        stated = dict(address.split(", ", 1) for address in metadata("stackroom").get_all("Project-URL") or ())
+        with formatter.section("Documentation"):
+            formatter.write_text("; ".join(filter(None, (DOCUMENTATION, stated.get("Documentation")))))
 
+
+DOCUMENTATION = "http://127.0.0.1:8080/docs while stackroom serve --http runs, for this version and without a network"
 WRITTEN = "writes " + ", ".join(f"{what} of layout {number}" for what, number in LAYOUTS.items())
 
 
