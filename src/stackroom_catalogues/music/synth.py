@@ -9,6 +9,7 @@ The notes of a voice are words of a text. `C#5:1/2` is a pitch (middle C is `C4`
 without a length has that of the word before it. `-` is a rest, `C3+E3+G3` a chord, and `|` a bar line, of no effect.
 """
 
+import functools
 import io
 import re
 import tomllib
@@ -88,12 +89,12 @@ def _end_s(piece: Tune) -> float:
 def mix(piece: Tune) -> Samples:
     """Return the samples of the piece, all voices together, the loudest at `PEAK`."""
     beat_s = 60 / piece.beats_a_minute
-    voices = [list(read_notes(voice)) for voice in piece.voices]
     mixed = np.zeros(round(_end_s(piece) * SAMPLE_RATE) + 1)
-    for place, notes in enumerate(voices):
+    tone_of = functools.cache(functools.partial(_tone, piece=piece))  # a piece repeats its notes
+    for place, voice in enumerate(piece.voices):
         loudness = 1.0 if place == 0 else ACCOMPANIMENT
-        for note in notes:
-            tone = _tone(note.frequency_hz, held_s=float(note.beats) * beat_s, piece=piece)
+        for note in read_notes(voice):
+            tone = tone_of(note.frequency_hz, held_s=float(note.beats) * beat_s)
             first = round(float(note.start) * beat_s * SAMPLE_RATE)
             mixed[first : first + len(tone)] += loudness * tone
     return np.asarray(mixed * (PEAK / np.abs(mixed).max()))
@@ -128,9 +129,8 @@ def _tone(frequency_hz: float, *, held_s: float, piece: Tune) -> Samples:
     z does. So all of them are one polynomial in z, and one exponential where there would be a dozen.
     """
     times = np.arange(round((held_s + piece.ring_s) * SAMPLE_RATE)) / SAMPLE_RATE
-    audible = HARMONICS[: int(SAMPLE_RATE / 2 / frequency_hz)]
     circling = np.exp((-0.4 / piece.decay_s + 2j * np.pi * frequency_hz) * times)
-    harmonics = polyval(circling, (0.0, *audible)).imag
+    harmonics = polyval(circling, (0.0, *HARMONICS[: int(SAMPLE_RATE / 2 / frequency_hz)])).imag
     return np.asarray(harmonics * np.exp(-0.6 / piece.decay_s * times) * _envelope(times, fade_s=piece.ring_s))
 
 
