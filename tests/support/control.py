@@ -1,5 +1,6 @@
 """Control databases for tests, and accounts over them."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
+from support.launching import launch
 
-PROCESS_TIMEOUT_S = 120.0
 USUAL_QUOTAS = Quotas(read=120, write=30, sql=10)
 
 
@@ -58,24 +59,25 @@ class Place:
         for database in self._opened:
             database.close()
 
-    def run(self, script: str, *arguments: str) -> subprocess.Popen[str]:
+    def run(self, script: str, *arguments: str) -> Any:
         """Start a script in a process of its own, with the address as its first argument."""
         command = [sys.executable, "-c", script, self.url, *arguments]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return launch(command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run_together(self, script: str, count: int) -> list[str]:
         """Return what processes print that all begin at once: each says 'ready', and goes on when it is told."""
         processes = [self.run(script) for _ in range(count)]
         for process in processes:
-            assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
         for process in processes:
-            assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        printed = [process.communicate(timeout=PROCESS_TIMEOUT_S)[0] for process in processes]
+        printed = []
+        for process in processes:
+            with process:
+                printed.append(process.stdout.read().strip())
         assert [process.returncode for process in processes] == [0] * count
-        return [one.strip() for one in printed]
+        return printed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Processes of `stackroom` that are forked from one that has read its modules, since reading them is most of a start.
 
-What runs in them is `python -m stackroom` with arguments, environment and standard streams of its own.
+What runs in them is `python -m stackroom` or a script, with arguments, environment and standard streams of its own.
 """
 
 import atexit
@@ -26,6 +26,8 @@ import stackroom_catalogues
 
 STACKROOM = (sys.executable, "-m", "stackroom")
 """The command of this tree, whichever is installed."""
+SCRIPT = (sys.executable, "-c")
+"""The command that runs a script, which follows it."""
 READ_FIRST = (
     "stackroom.cli.add",
     "stackroom.cli.connect",
@@ -45,10 +47,10 @@ READ_AT_START = ("PYTHON", "LD_", "OPENBLAS", "OMP_", "MALLOC_", "COVERAGE")
 
 
 def launch(command: Sequence[str], *, env: Mapping[str, str], text: bool = False, **streams: Any) -> "Started":
-    """Start a command; one of `stackroom` is forked where that is possible."""
-    is_ours = tuple(command[: len(STACKROOM)]) == STACKROOM and sys.platform == "linux"
-    if is_ours and read_at_start(env) == read_at_start(os.environ):
-        return Launched(command[len(STACKROOM) :], env, text=text, **streams)
+    """Start a command; one of `stackroom`, or a script, is forked where that is possible."""
+    is_ours = tuple(command[:3]) == STACKROOM or tuple(command[:2]) == SCRIPT
+    if is_ours and sys.platform == "linux" and read_at_start(env) == read_at_start(os.environ):
+        return Launched(command[1:], env, text=text, **streams)
     return subprocess.Popen(command, env=env, text=text, **streams)
 
 
@@ -128,6 +130,15 @@ class Launched:
     def kill(self) -> None:
         """End it at once."""
         self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> "Launched":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
 
     def _connect(self, name: str, place: int, wanted: Any, text: bool) -> int:
         if wanted is None:
@@ -217,7 +228,7 @@ def bury(running: dict[int, socket.socket]) -> None:
 
 
 def become(request: dict[str, Any], streams: list[int]) -> None:
-    """Run `python -m stackroom` in this process."""
+    """Run `python -m stackroom`, or a script, in this process."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started the tests in the background
@@ -227,8 +238,12 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
-    sys.argv = ["stackroom", *request["arguments"]]
-    runpy.run_module("stackroom", run_name="__main__", alter_sys=True)
+    kind, code, *arguments = request["arguments"]
+    sys.argv = [code if kind == "-m" else kind, *arguments]
+    if kind == "-m":
+        runpy.run_module(code, run_name="__main__", alter_sys=True)
+    else:
+        exec(compile(code, "<script>", "exec"), {"__name__": "__main__"})
 
 
 if __name__ == "__main__":

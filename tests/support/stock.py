@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import select
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
 from stackroom.text.analyser import analyse_query
+from support.launching import Started, launch
 
 MODEL = ModelId(name="test-model", dimension=16)
 ANSWER_TIMEOUT_S = 120.0
@@ -168,7 +170,7 @@ class Stock:
 class Other:
     """Another process, asked line by line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Started) -> None:
         self._process = process
 
     def ask(self, line: str) -> Any:
@@ -189,15 +191,13 @@ class Other:
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)
         assert ready, "the other process did not answer"
-        return self._process.stdout.readline().strip()
+        return str(self._process.stdout.readline()).strip()
 
 
 @contextlib.contextmanager
 def _other_process(script: str, folder: Path) -> Iterator[Other]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
+    command = [sys.executable, "-c", script, str(folder)]
+    with launch(command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Other(process)
         finally:

@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -364,10 +363,8 @@ def test_processes_that_write_at_once_make_one_chain(place: Any, log: AuditLog) 
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_killed_process_leaves_a_chain_with_every_durable_row(place: Any, log: AuditLog, attempt: int) -> None:
-    process: subprocess.Popen[str] = place.run(WRITES_UNTIL_KILLED)
+    process = place.run(WRITES_UNTIL_KILLED)
     with process:
-        assert process.stdout is not None
-        assert process.stdin is not None
         process.stdout.readline()
         process.stdin.write("go\n")
         process.stdin.flush()

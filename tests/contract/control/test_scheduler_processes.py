@@ -1,7 +1,6 @@
 """Schedulers in processes of their own: one runs jobs, and when it is killed another takes over what it left."""
 
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.runs import RunCause, RunState
+from support.launching import Started
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z9")
@@ -62,14 +62,13 @@ def board(place: Any, database: Any) -> JobBoard:
 
 
 @pytest.fixture
-def serve(place: Any, board: JobBoard) -> Iterator[Callable[[], "subprocess.Popen[str]"]]:
+def serve(place: Any, board: JobBoard) -> Iterator[Callable[[], Started]]:
     """Start a process that runs a scheduler; what still runs at the end is ended."""
-    started: list[subprocess.Popen[str]] = []
+    started: list[Started] = []
 
-    def start(lease_s: float = 20.0) -> "subprocess.Popen[str]":
-        process: subprocess.Popen[str] = place.run(SERVES, str(lease_s))
+    def start(lease_s: float = 20.0) -> Started:
+        process = place.run(SERVES, str(lease_s))
         started.append(process)
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         return process
 
@@ -90,7 +89,7 @@ def pid_of(board: JobBoard) -> int | None:
 
 
 def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
-    board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
+    board: JobBoard, serve: Callable[[], Started]
 ) -> None:
     processes = {process.pid: process for process in (serve(), serve())}
     wait_until(lambda: pid_of(board))
@@ -117,7 +116,7 @@ def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
 
 
 def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_its_run_when_it_goes_on(
-    board: JobBoard, serve: Callable[..., "subprocess.Popen[str]"]
+    board: JobBoard, serve: Callable[..., Started]
 ) -> None:
     processes = {process.pid: process for process in (serve(2.0), serve(2.0))}
     wait_until(lambda: pid_of(board))
@@ -131,7 +130,6 @@ def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_
     assert interrupted is not None
     assert interrupted.state is RunState.INTERRUPTED
     paused.send_signal(signal.SIGCONT)
-    assert paused.stdout is not None
     assert paused.stdout.readline() == "left\n"
     assert board.runs.find(first.id) == interrupted
     assert pid_of(board) not in {None, paused.pid}

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +16,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings
 from stackroom.shelf.port import never_stop
 from stackroom.tools.health import examine
+from support import launching
 from support.packs import install_pack
 
 Run = Callable[..., Any]
@@ -224,9 +223,8 @@ def test_a_model_that_cannot_be_kept_is_said_to_be(monkeypatch: pytest.MonkeyPat
 
 
 def test_as_a_module_it_ends_with_the_same_code(tmp_path: Path) -> None:
-    env = {**os.environ, "STACKROOM_HOME": str(tmp_path / "nothing")}
-    ran = subprocess.run([sys.executable, "-m", "stackroom", "doctor"], env=env, capture_output=True, check=False)
-    assert b"BAD" in ran.stdout
+    ran = launching.run("doctor", environment={**os.environ, "STACKROOM_HOME": str(tmp_path / "nothing")})
+    assert "BAD" in ran.stdout
     assert ran.returncode == 1
 
 

@@ -1,5 +1,6 @@
 """`stackroom job`: jobs, as the owner of the library operates them."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from stackroom.errors import BusyError, ConflictError, NotFoundError
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.settings import Settings
+from support.launching import launch
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -142,8 +144,9 @@ JobContext.progress = interrupting
 main(["job", "run", "rescan_folders"])
 """
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 130, done.stderr
+    with launch(command, env=os.environ, stdout=subprocess.PIPE, text=True) as started:
+        printed = started.stdout.read()
+    assert started.returncode == 130, printed
     with board_of(home) as board:
         run = board.get_job("rescan_folders").last_run
         assert run is not None
