@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.sources.json_rows import JsonRows
+
 SPEC = """
 name = "dishes"
 title = "Dishes"
@@ -72,3 +78,9 @@ def write_dishes(path: Path, numbers: Iterable[int], **changed: Any) -> Path:
         row.update({name: value(row) if callable(value) else value for name, value in changed.items()})
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
+
+
+def add_dishes_to(app: App, path: Path, *, declaration: str = SPEC, **options: Any) -> IngestReport:
+    """Build or update the catalogue of dishes from a file."""
+    recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration))
+    return add_catalogue(app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options)

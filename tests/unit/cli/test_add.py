@@ -138,8 +138,8 @@ def test_a_built_in_layout_and_a_spec_of_ones_own_are_one_too_many(books: Path, 
     assert "not both" in ran.err
 
 
+@pytest.mark.usefixtures("at_sample")
 def test_the_name_of_a_built_in_catalogue_is_not_taken_by_a_table(books: Path, run: Run) -> None:
-    run(["init", "--no-model"])
     ran = run(["add", str(books), "--name", "anime", "--no-embed", "--yes"])
     assert ran.code == InputError.exit_code
     assert "choose another --name" in ran.err

@@ -1,17 +1,16 @@
 """A library with a catalogue of invented dishes, embedded by a server on loopback."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
-from support.dishes import SPEC, write_dishes
+from support.dishes import add_dishes_to, write_dishes
 from support.loopback import EmbeddingServer
 
 DISHES = 90
@@ -38,19 +37,28 @@ AddDishes = Callable[..., IngestReport]
 def add_dishes(app: App) -> AddDishes:
     """Build or update the catalogue of dishes from a file, with its spec or another."""
     own = app
+    return lambda path, *, app=own, **options: add_dishes_to(app, path, **options)
 
-    def add(path: Path, *, declaration: str = SPEC, app: App = own, **options: bool) -> IngestReport:
-        recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration))
-        return add_catalogue(
-            app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options
-        )
 
-    return add
+@pytest.fixture(scope="session")
+def dishes_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the dishes, at one path for all tests: a catalogue knows its source by it."""
+    return tmp_path_factory.mktemp("dishes") / "dishes.jsonl"
+
+
+@pytest.fixture(scope="session")
+def dishes_home(dishes_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the catalogue of dishes."""
+    home = tmp_path_factory.mktemp("dishes-home")
+    server = EmbeddingServer()
+    with closing(App(Settings(home=home, embedding=server.settings(timeout_s=120)))) as app:
+        assert add_dishes_to(app, write_dishes(dishes_file, range(DISHES))).written == DISHES
+    server.die()
+    return home
 
 
 @pytest.fixture
-def dishes(tmp_path: Path, add_dishes: AddDishes) -> Path:
-    """The file that the catalogue of dishes was built from."""
-    path = write_dishes(tmp_path / "dishes.jsonl", range(DISHES))
-    assert add_dishes(path).written == DISHES
-    return path
+def dishes(settings: Settings, dishes_home: Path, dishes_file: Path) -> Path:
+    """The file that the catalogue of dishes was built from; the library is a copy of one."""
+    shutil.copytree(dishes_home, settings.home, dirs_exist_ok=True)
+    return write_dishes(dishes_file, range(DISHES))

@@ -8,6 +8,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
+from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
 from stackroom.grading.golden_set import GoldenSetRequest
 from stackroom.grading.grade import find_grade
@@ -113,7 +114,7 @@ def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
     assert app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
 
 
-def test_tuned_weights_leave_all_others_as_declared(badly_weighed: GradedCatalogue) -> None:
-    search = badly_weighed.catalogue.spec.search
+def test_tuned_weights_leave_all_others_as_declared() -> None:
+    search = compile_text(BADLY_WEIGHED, origin="dishes").search
     tuned = TunedWeights(known_weight=0.25).over(search)
     assert tuned == replace(search, known_weight=0.25)
