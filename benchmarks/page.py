@@ -96,10 +96,11 @@ def measure(url: str, catalogue: str) -> None:
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
             args=["--no-sandbox", "--disable-gpu"],
         )
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to wait for functions
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to wait for functions
+        page = context.new_page()
         page.goto(f"{url}/c/{catalogue}")
         report("key to results in the page", typed(page), judged=18)
-        report("first frame of the map", mapped(page.context, f"{url}/c/{catalogue}?view=map"), judged=9)
+        report("first frame of the map", mapped(context, f"{url}/c/{catalogue}?view=map"), judged=9)
         browser.close()
     first, last, size = zip(*(exported(url, catalogue) for _ in range(TIMES)), strict=True)
     report(f"first byte of the CSV ({size[0] / 1e6:.1f} MB)", first)
