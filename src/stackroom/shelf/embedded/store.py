@@ -479,8 +479,8 @@ class Store(StoredVectors):
 
 
 _KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
-_KEYS_OF_IDS = """SELECT found.id, found.key FROM records found JOIN records r ON r.key = found.key AND +r.id = found.id
-    WHERE found.id IN ({})"""
+_KEYS_OF_IDS = """SELECT found.id, found.key FROM records found
+    JOIN records r ON r.key = found.key AND r.id || '' = found.id WHERE found.id IN ({})"""
 """The id is compared with that of the row: one that the index gives for another row is damage, and not found."""
 _INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, ?, ?, ?)"
 _LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
