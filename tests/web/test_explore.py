@@ -135,6 +135,24 @@ def test_an_older_answer_never_replaces_a_newer_one(visit: Start) -> None:
     expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
 
 
+def test_the_columns_of_a_table_are_chosen_and_kept_in_the_address(visit: Start) -> None:
+    started = visit()
+    page = started.open("/c/anime?view=table")
+    head = page.get_by_role("columnheader", name="Episodes")
+    expect(head).to_be_visible()
+    page.get_by_text("Columns", exact=True).click()
+    started.check_access()
+    page.get_by_role("checkbox", name="Episodes").uncheck()
+    expect(head).to_be_hidden()
+    page.reload()
+    expect(page.get_by_role("columnheader", name="Year")).to_be_visible()
+    expect(head).to_be_hidden()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_role("checkbox", name="Episodes").check()
+    expect(head).to_be_visible()
+    assert "hide=" not in page.url
+
+
 def test_a_table_is_sorted_by_its_columns(visit: Start) -> None:
     one = visit(scheme="dark")
     page = one.open("/c/anime")

@@ -1,18 +1,23 @@
 // The result set as a table; the columns of numbers and single values can be sorted by.
 import {html, useEffect, useState} from "../../core/html.js";
-import {change, changed} from "../../core/address.js";
+import {change, changed, useAddress} from "../../core/address.js";
 import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 import {Face} from "../../parts/face.js";
+import {Boxes} from "../../parts/form.js";
 import {More} from "./shared.js";
 import {NUMBERS} from "./take.js";
 
 export default function Table({catalogue, answer, asked, hits, loadMore}) {
   const isSearched = answer.understood.query && !answer.only_orders;
   const filled = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
-  const columns = useNarrow() ? fitting(filled, asked.sort) : filled;
+  const hidden = useAddress().query.getAll("hide"), kept = filled.filter(({field, role}) => role === "title" || !hidden.includes(field));
+  const columns = useNarrow() ? fitting(kept, asked.sort) : kept, others = filled.filter(({role}) => role !== "title");
+  const choose = (fields) => change({hide: [...hidden.filter((one) => !others.some(({field}) => field === one)), ...others.map(({field}) => field).filter((one) => !fields.includes(one))]}, {replace: true});
   if (!useStyle("parts/layers.css") || !hits[0]?.cells) return null;
-  return html`<div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
+  return html`<details class="columns"><summary>Columns</summary>
+    <${Boxes} legend="Columns that are shown" options=${others.map(({field}) => field)} chosen=${kept.map(({field}) => field)} onChange=${choose} labelOf=${(one) => others.find(({field}) => field === one).label} /></details>
+  <div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
     <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${asked.sort} />`)}</tr></thead>
     <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${isSearched && hit.relevance === null ? "faint" : ""}>
       ${columns.map(({field, role, type}) => (role === "title"
