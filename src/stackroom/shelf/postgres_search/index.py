@@ -7,7 +7,6 @@ of its records are counted out and the new ones in. Only one server does it at a
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, groupby
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
+from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key
 from stackroom.model.vectors import FEW, centre
@@ -177,7 +177,7 @@ class SearchIndex:
                 for after, until in ranges:
                     ranges.items = writer.write(db, [Key(key) for key in range(after + 1, until + 1)], is_new=True)
             left = count_left(db, INDEXING_PARTS)
-        with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+        with new_pool("parts of the index", PARTS_AT_ONCE) as pool:
             list(pool.map(self._index_parts, [schema] * min(left, PARTS_AT_ONCE)))
 
     def _index_parts(self, schema: str) -> None:
