@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-MOST_LOADED_BY_ADD = 151
+MOST_LOADED_BY_ADD = 150
 
 LOADED_BY_HELP = """
 import sys

@@ -16,9 +16,8 @@ from stackroom.model.promises import Promises
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
 from stackroom.model.vectors import Vector, centre
-from stackroom.shelf.embedded.store_view import StoreView
 from stackroom.shelf.embedded.vectors import row_dots
-from stackroom.shelf.embedded.view import EntryOccurrences, join_occurrences
+from stackroom.shelf.embedded.view import EntryOccurrences, StoreView, join_occurrences
 from stackroom.shelf.port import Embedding
 from stackroom.shelf.postgres_search.database import Snapshot, vector_text
 from stackroom.shelf.postgres_search.documents import (
