@@ -6,6 +6,7 @@ same command continues a run that was interrupted.
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -48,6 +49,7 @@ def main() -> None:
         engine = Engine(root=_root(arguments, arguments.records), name=arguments.engines)
         print(json.dumps(PARTS[arguments.part](engine, arguments)), flush=True)
         return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the parts, as `stackroom` sets it for itself
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the database stops too
     sizes = dict.fromkeys(arguments.records.split(","), arguments.engines.split(","))
     if arguments.move:
