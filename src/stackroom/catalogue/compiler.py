@@ -133,7 +133,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         preferences=declaration.preferences,
         known=declaration.known,
         adult=declaration.adult,
-        other_words=_other_words(declaration, fields),
+        other_words=_other_words(declaration),
         digest=_digest(declaration),
     )
 
@@ -333,12 +333,10 @@ def _choice_problems(
                 yield f"'{place}.{name}': no value '{value}'{did_you_mean(value, list(known))}"
 
 
-def _other_words(declaration: Declaration, fields: dict[str, FieldSpec]) -> dict[str, Mapping[str, tuple[str, ...]]]:
+def _other_words(declaration: Declaration) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Return the other words for the values of each field: `[values]`, and those of `[preferences]`."""
     words: dict[str, dict[str, tuple[str, ...]]] = {}
-    tags = next((name for name, one in fields.items() if one.type is FieldType.TAGS and one.needs_column), None)
-    former = {tags: declaration.preferences.tags} if tags and declaration.preferences.tags else {}
-    for by_field in (declaration.values, former, declaration.preferences.choices):
+    for by_field in (declaration.values, declaration.preferences.choices):
         for name, values in by_field.items():
             merged = words.setdefault(name, {})
             for value, others in values.items():

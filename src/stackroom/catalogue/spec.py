@@ -383,8 +383,6 @@ class PreferencesSpec(Declared):
     """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
     choices: dict[str, dict[str, tuple[str, ...]]] = {}
     """Field → its values → the words for each: "only films"."""
-    tags: dict[str, tuple[str, ...]] = {}
-    """Former place of `[values.FIELD]` for the field of tags."""
     length: LengthSpec | None = None
     """The meaning of "short" and "long"."""
     total: TotalSpec | None = None

@@ -25,7 +25,6 @@ COMMANDS = {
     "publish": ("stackroom.cli.sync", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "pack": ("stackroom.cli.pack", "Build, check and publish packs: catalogues as files to ship."),
     "sync": ("stackroom.cli.sync", "Bring the library up to the collections of a LanceDB database."),
-    "collections": ("stackroom.cli.sync", "List the collections of the database that the settings name."),
     "update": ("stackroom.cli.releases", "Update catalogues that were installed from a place to its newest release."),
     "rollback": ("stackroom.cli.releases", "Go back to the release that was installed before."),
     "rejects": ("stackroom.cli.build", "List the rows that were left out of a catalogue, and why."),

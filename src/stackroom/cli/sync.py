@@ -1,4 +1,4 @@
-"""`publish`, `sync` and `collections`: catalogues as tables of a LanceDB database, and copies of such tables."""
+"""`publish` and `sync`: catalogues as tables of a LanceDB database, and copies of such tables."""
 
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import PlaceState, find_place, load_state, resolve_place
+from stackroom.assembly.collections.state import PlaceState, find_place, resolve_place
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
@@ -50,18 +50,6 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
         ctx.exit(1)
 
 
-@click.command("collections")
-@json_option
-def collections_command(as_json: bool) -> None:
-    """List the collections of the database that the settings name, as they were when last looked at.
-
-    To look at them now, run: stackroom sync
-    """
-    app = open_app()
-    place = _place_of(app, None)
-    _print_state(load_state(app.settings.home, place), as_json=as_json)
-
-
 def _place_of(app: App, database: str | None) -> str:
     if database is not None:
         return resolve_place(database) if database.strip() else database
@@ -78,11 +66,7 @@ def _print_state(state: PlaceState, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(state))
         return
-    if state.problem is not None:
-        click.echo(f"{state.place}: {state.problem}")
-    if not state.looked_at:
-        click.echo(f"{state.place} was not looked at yet; run: stackroom sync")
-    elif not state.collections:
+    if not state.collections:
         click.echo(f"{state.place} has no collections; to write one, run: stackroom publish NAME {state.place}")
     else:
         rows = [

@@ -64,7 +64,6 @@ RUNS = [
     ["pack", "verify", "\x1b[31mno folder\u202e"],
     ["pack", "diff", FILMS, "\x1b[31mno folder\u202e"],
     ["sync", "\x1b[31mno folder\u202e"],
-    ["collections", "--json"],
     ["audit", "tail"],
     ["audit", "tail", "--json"],
     ["no\x1b[31msuch\u202ecommand"],

@@ -1,6 +1,6 @@
 """The state of the collections of a place: what the last look at its tables found, in a file of the library.
 
-Whoever looks at the tables writes it; health, `doctor` and `stackroom collections` read it, without LanceDB.
+Whoever looks at the tables writes it; health and `doctor` read it, without LanceDB.
 """
 
 import os
