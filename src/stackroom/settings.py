@@ -90,6 +90,8 @@ class EmbeddingSettings(SettingsSection):
     """How many requests for stored texts are sent at the same time. Not used by `local`."""
     threads: Whole = setting(0, "STACKROOM_EMBED_THREADS", ge=0)
     """How many cores embed stored texts; 0: all, the second and further ones as far as they are idle. `local` only."""
+    device: Literal["auto", "cpu", "cuda", "coreml"] = setting("auto", "STACKROOM_EMBED_DEVICE")
+    """Where stored texts are embedded; `auto`: on an NVIDIA GPU if onnxruntime can use one. `local` only."""
     models: LocalPath = setting("", "STACKROOM_MODELS")
     """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "STACKROOM_HUB_URL")

@@ -217,5 +217,5 @@ class LocalEmbedder:
     def _load(self) -> Embedder:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
-        encoder = importlib.import_module(LOCAL_MODULE)
-        return cast(Embedder, encoder.Encoder(self._folder, self._local, threads=self._settings.threads))
+        encoder, use = importlib.import_module(LOCAL_MODULE), self._settings
+        return cast(Embedder, encoder.Encoder(self._folder, self._local, threads=use.threads, device=use.device))

@@ -2,13 +2,14 @@
 
 A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` writes it.
 Loading takes a few dozen milliseconds. Queries are embedded in 8 bits on the CPU; many documents with the graph of
-`graph_choice`.
+`graph_choice`, or on another device.
 """
 
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,13 @@ MAX_QUERY_TOKENS = 128
 
 BATCH_TOKENS = 256
 """Tokens of a batch of documents with its padding: longer batches leave the processor's caches and take more CPU."""
+DEVICE_BATCH_TOKENS = 16_384
 MANY_TEXTS = 64
 """So many documents at once are worth choosing a graph for, which takes half a second."""
 
-CPU = "CPUExecutionProvider"
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+PROVIDERS = {"cuda": CUDA, "coreml": "CoreMLExecutionProvider"}
+INSTALLATION = "for cuda: pip uninstall onnxruntime, pip install onnxruntime-gpu; coreml is on macOS only"
 MEASURED_TOKENS, MEASUREMENTS = 128, 3
 
 
@@ -43,11 +47,11 @@ class Encoder:
     A graph computes on one thread; each thread has a batch of its own, which takes less CPU than sharing one.
     """
 
-    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path, model: LocalModel, *, threads: int = 0, device: str = "auto") -> None:
         if problems := check_model(folder, model):
             raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
         self.model = model.id
-        self._local, self._folder = model, folder
+        self._local, self._folder, self._device = model, folder, device
         self._threads = threads or usable_cores()
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         # A published tokenizer file may pad and truncate every text to 128 tokens.
@@ -56,7 +60,7 @@ class Encoder:
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
         self._graph = _open_graph(folder / "graph.onnx")
-        self._documents: Any | None = None
+        self._documents: _DocumentsGraph | None = None
 
     def check(self) -> str | None:
         """Return None: a loaded model can be used."""
@@ -74,8 +78,8 @@ class Encoder:
         """Return one row per text."""
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
-        graph = self._find_graph(len(texts))
-        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=BATCH_TOKENS)))
+        use = self._find_graph(len(texts))
+        waiting = deque(reversed(pack_batches([len(ids) for ids in tokens], most_tokens=use.batch_tokens)))
 
         def work() -> None:
             while waiting:
@@ -83,20 +87,32 @@ class Encoder:
                     batch = waiting.popleft()
                 except IndexError:
                     return  # another thread took the last one
-                rows[batch] = self._run(graph, [tokens[place] for place in batch])
+                rows[batch] = self._run(use.graph, [tokens[place] for place in batch])
 
-        _share(work, waiting, threads=self._threads)
+        _share(work, waiting, threads=use.threads)
         return rows
 
-    def _find_graph(self, texts: int) -> Any:
-        """Return the graph for so many documents; that of queries for a few."""
-        if self._documents is None and texts >= MANY_TEXTS:
-            self._documents = self._open_chosen()
-        return self._documents or self._graph
+    def _find_graph(self, texts: int) -> "_DocumentsGraph":
+        """Return the graph for so many documents; that of queries for a few, unless a device is named."""
+        if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
+            self._documents = self._open_on_device() or self._open_chosen()
+        return self._documents or _DocumentsGraph(graph=self._graph, threads=self._threads)
 
-    def _open_chosen(self) -> Any:
+    def _open_on_device(self) -> "_DocumentsGraph | None":
+        provider = find_provider(self._device, onnxruntime.get_available_providers())
+        if provider is None:
+            return None
+        graph = _open_graph(float_graph(self._folder, self._local), provider)
+        if provider in graph.get_providers():
+            return _DocumentsGraph(graph=graph, threads=1, batch_tokens=DEVICE_BATCH_TOKENS)
+        if self._device == "auto":
+            return None
+        raise ModelError(f"onnxruntime cannot use the device '{self._device}'; are its driver and libraries installed?")
+
+    def _open_chosen(self) -> "_DocumentsGraph":
         bits = choose_graph(self._folder, self._local, version=onnxruntime.__version__, measure_ms=_measure_ms)
-        return self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
+        graph = self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
+        return _DocumentsGraph(graph=graph, threads=self._threads)
 
     def _run(self, graph: Any, tokens: Sequence[Sequence[int]]) -> Vector:
         length = max(map(len, tokens))
@@ -108,6 +124,25 @@ class Encoder:
         rows = self._words[padded].astype(np.float32) + self._positions[:length]
         embedded: Vector = graph.run(None, {"rows": rows, "mask": mask})[0]
         return embedded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DocumentsGraph:
+    graph: Any
+    threads: int
+    batch_tokens: int = BATCH_TOKENS
+
+
+def find_provider(device: str, available: Sequence[str]) -> str | None:
+    """Return onnxruntime's provider of a device, None for the CPU; refuse a named device that it lacks."""
+    if device not in PROVIDERS:
+        return CUDA if device == "auto" and CUDA in available else None
+    if PROVIDERS[device] in available:
+        return PROVIDERS[device]
+    raise ModelError(
+        f"the setting embedding.device is '{device}', but the installed onnxruntime has no {PROVIDERS[device]} "
+        f"({INSTALLATION}); or set it to 'auto'"
+    )
 
 
 def usable_cores() -> int:
@@ -162,8 +197,9 @@ def _measure_ms(path: Path) -> float:
     return min(took_s) * 1000
 
 
-def _open_graph(graph: Path) -> Any:
+def _open_graph(graph: Path, provider: str | None = None) -> Any:
+    """Open a graph on a device, or on the CPU, which does what the device cannot."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
+    return onnxruntime.InferenceSession(str(graph), options, providers=[*filter(None, [provider]), CPU])

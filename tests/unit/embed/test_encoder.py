@@ -14,13 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackroom.embed import encoder
-from stackroom.embed.encoder import MANY_TEXTS, MAX_TOKENS, Encoder, _share, pack_batches
+from stackroom.embed.encoder import CPU, CUDA, MANY_TEXTS, MAX_TOKENS, Encoder, _share, find_provider, pack_batches
 from stackroom.embed.graph_choice import CHOICES_FILE, FLOAT_GRAPH, FLOAT_WEIGHTS, load_choices
 from stackroom.embed.models import MINILM
 from stackroom.embed.weights import check_model, model_folder
+from stackroom.errors import ModelError
 
 pytestmark = pytest.mark.row("N12")
 
+COREML = "CoreMLExecutionProvider"
 LENGTHS = st.lists(st.integers(1, MAX_TOKENS), max_size=60)
 
 
@@ -114,6 +116,29 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_the_nu
         rows = Encoder(folder, MINILM, threads=threads).embed_documents(texts)
         assert (rows * one_by_one).sum(axis=1).min() > 0.998
     assert alone.embed_documents([]).shape == (0, MINILM.id.dimension)
+
+
+@pytest.mark.parametrize(
+    ("device", "available", "provider"),
+    [
+        ("auto", [CPU], None),
+        ("auto", [CUDA, CPU], CUDA),
+        ("auto", [COREML, CPU], None),  # it lacks half of the operations: only where it is named
+        ("cpu", [CUDA, CPU], None),
+        ("cuda", [CUDA, CPU], CUDA),
+        ("coreml", [COREML, CPU], COREML),
+    ],
+)
+def test_a_device_is_used_where_onnxruntime_has_it(device: str, available: list[str], provider: str | None) -> None:
+    assert find_provider(device, available) == provider
+
+
+@pytest.mark.model
+def test_a_named_device_that_is_missing_is_refused_with_what_to_install_and_queries_go_on(models_folder: Path) -> None:
+    named = Encoder(model_folder(models_folder), MINILM, device="cuda")
+    with pytest.raises(ModelError, match=r"no CUDAExecutionProvider \(for cuda: .* pip install onnxruntime-gpu"):
+        named.embed_documents(["a text"])
+    assert named.embed_query("a text").shape == (MINILM.id.dimension,)
 
 
 @pytest.mark.model

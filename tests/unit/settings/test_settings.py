@@ -77,6 +77,7 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
     default = getattr(section_of(Settings(home=tmp_path), section), key)
     words = {
         "kind": "tei",
+        "device": "cpu",
         "log_level": "DEBUG",
         "log_format": "json",
         "tool_names": "plain",
