@@ -13,7 +13,8 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf.postgres_search import database, index, postings
+from stackroom.shelf.postgres_search import batches, database, index, postings
+from stackroom.shelf.postgres_search import view as view_module
 from stackroom.shelf.postgres_search.index import RecordWriter
 from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
 from stackroom.shelf.store_place import IN_DATABASE, save_place
@@ -157,3 +158,36 @@ def test_changes_that_come_while_an_index_is_built_are_in_it_when_it_is_publishe
     found = view.lexical(analyse_query("dragon", synonyms={}), scope=WHOLE, limit=9).keys
     assert sorted(view.ids(found.tolist())) == ["new", "r5"]
     assert view.count(WHOLE) == RECORDS + 1
+
+
+def tables(shelf: PostgresqlShelf) -> list[Any]:
+    """Return the postings and the counts of all terms that records have, by their hashes."""
+    queries = (
+        "SELECT hash, block, data FROM postings JOIN entries ON id = entry ORDER BY 1, 2",
+        "SELECT hash, class, sum(records)::int FROM counts JOIN entries ON id = entry GROUP BY 1, 2"
+        " HAVING sum(records) > 0 ORDER BY 1, 2",
+        "SELECT records, lengths FROM classes ORDER BY 1",
+    )
+    return [shelf.reader().snapshot.rows(query) for query in queries]
+
+
+def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: OpenServer) -> None:
+    shelf = server_of("only")
+    stock = Stock(shelf=shelf, spec=SPEC)
+    assert shelf.reader().count(WHOLE) == RECORDS
+    stock.put(stock.record("r5", body="dragon dragon"), stock.record("r6", body="story 6"), stock.record("new"))
+    stock.delete("r7", "r8")
+    stock.put(stock.record("r8", body="dragon " * 300))
+    followed = tables(shelf)
+    assert shelf.rebuild() == RECORDS
+    assert tables(shelf) == followed
+
+
+def test_names_with_the_same_number_are_told_apart(server_of: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (batches, view_module):
+        monkeypatch.setattr(module, "name_number", lambda _name: -7)
+    view = server_of("only").reader()
+    title = SPEC.title_of(next(iter(view.fetch([Key(1)], scope=WHOLE).values())))
+    assert view.has_name(title, scope=WHOLE)
+    assert not view.has_name(title[:-1], scope=WHOLE)
+    assert not view.has_name("another name", scope=WHOLE)

@@ -82,6 +82,8 @@ class SegmentRow:
     key: Key
     record: Record
     vector: Vector | None
+    digest: bytes | None = None
+    """The digest of its text."""
     awaits_vector: bool = False
     """Whether its text has no vector yet."""
     texts: Sequence[bytes] = ()  # of its columns of texts, where they are known already

@@ -379,6 +379,7 @@ class Store(StoredVectors):
                 key=Key(key),
                 record=decode_record(RecordId(record_id), body, self.spec),
                 vector=vector,
+                digest=digest,
                 awaits_vector=digest is not None and vector is None,
             )
 

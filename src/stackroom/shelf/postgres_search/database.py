@@ -47,19 +47,19 @@ NAME_CHARS = 30
 TABLES = """
 CREATE TABLE reached (change_no bigint NOT NULL, vector_no bigint NOT NULL, token text NOT NULL, mean bytea,
     mean_of bigint NOT NULL, digest text NOT NULL);
-CREATE TABLE entries (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash bigint NOT NULL,
+CREATE TABLE entries (id integer PRIMARY KEY, hash bigint NOT NULL,
     field smallint NOT NULL, term bytea NOT NULL, category bytea NOT NULL, value bytea NOT NULL);
 CREATE INDEX ON entries (hash);
 CREATE INDEX ON entries (field) WHERE field >= 0;
 CREATE TABLE counts (entry integer, class integer, records bigint NOT NULL, PRIMARY KEY (entry, class));
+CREATE TABLE counted (entry integer, class integer, records bigint NOT NULL);
 CREATE TABLE classes (id integer PRIMARY KEY, audiences text[] NOT NULL, records bigint NOT NULL,
     lengths bigint[] NOT NULL);
 CREATE TABLE documents (key bigint PRIMARY KEY, class integer NOT NULL, columns integer[] NOT NULL,
     words integer[] NOT NULL, posted integer[] NOT NULL, lengths integer[] NOT NULL, numbers float8[] NOT NULL,
     texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension})
     PARTITION BY HASH (key);
-CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL, PRIMARY KEY (entry, block))
-    PARTITION BY HASH (entry);
+CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL) PARTITION BY HASH (entry);
 """
 PART = """
 CREATE TABLE documents_{part} PARTITION OF documents FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
@@ -69,8 +69,17 @@ INDEXES = """
 CREATE INDEX ON documents_{part} USING gin (columns);
 CREATE INDEX ON documents_{part} USING gin (words);
 CREATE INDEX ON documents_{part} (key) WHERE vector IS NULL;
+CREATE UNIQUE INDEX ON postings_{part} (entry, block);
 """
 """Made after the first records: building them at once takes a fraction of the time."""
+COMPLETION = """
+CREATE UNIQUE INDEX IF NOT EXISTS postings_by_entry ON postings (entry, block);
+INSERT INTO counts SELECT entry, class, sum(records) FROM counted GROUP BY entry, class ORDER BY entry, class;
+TRUNCATE counted;
+ALTER TABLE documents ALTER posted SET STATISTICS 0, ALTER texts SET STATISTICS 0, ALTER vector SET STATISTICS 0;
+ANALYZE documents;
+"""
+"""Run once every part has its indexes: it takes those of the postings over, and adds up the counts of the ranges."""
 PART_RECORDS, MOST_PARTS = 1_000_000, 32
 """For how many records there is a part where their number is not set, and the most that there are by this rule."""
 INDEXING, INDEXING_PARTS = "indexing", "indexes of parts"

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import PUBLIC
-from stackroom.shelf.postgres_search.postings import MOST_IN_A_BYTE, length_code
-from stackroom.shelf.terms import ColumnValues, term_fields, text_columns, text_tokens
+from stackroom.shelf.postgres_search.postings import MOST_IN_A_BYTE
+from stackroom.shelf.terms import ColumnValues, Entry, term_fields, text_columns, text_tokens
 from stackroom.text.titles import MAX_NAME_CHARS, name_spellings
 
-ALL_WORDS, NAMES, GRAMS, FIRST_APART = -1, -2, -3, -10
+ALL_WORDS, GRAMS, FIRST_APART = -1, -3, -10
 """The numbers of the fields of terms that are no columns; from the last one down, fields with words of their own."""
 GRAM_CHARS = 3
 
@@ -26,18 +26,15 @@ class Term(NamedTuple):
     category: str = ""
     value: str = ""
 
-    @property
-    def hash(self) -> int:
-        """A number by which the term is looked up; values that compare as equal have the same."""
-        digest = blake2b(f"{self.field}\n{self.text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return int.from_bytes(digest, "big", signed=True)
+
+TermParts = tuple[int, str, str, str]
+"""A term as a plain tuple, which the garbage collector visits but once: a build has many."""
 
 
-class Occurrence(NamedTuple):
-    """How often a record has a word, and the code of its text's length; of a gram, the sizes of the names."""
-
-    often: int
-    size: int
+def term_hash(field: int, text: str) -> int:
+    """Return the number by which a term is looked up; values that compare as equal have the same."""
+    digest = blake2b(f"{field}\n{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +43,11 @@ class Document:
 
     key: Key
     audiences: tuple[str, ...]
-    columns: Sequence[Term]
-    words: Sequence[Term]
-    """The words of all searched text, and the names: terms that a scope can be limited to."""
-    postings: Mapping[Term, Occurrence]
-    lengths: Sequence[int]
-    """The number of tokens in each group of fields."""
+    columns: Sequence[Sequence[Entry]]
+    """The values of each term field."""
+    words: Mapping[int, Counter[str]]
+    """The tokens of each group of fields, and how often it has each."""
+    names: Sequence[str]
     numbers: Sequence[float]
     texts: Sequence[bytes]
 
@@ -64,28 +60,19 @@ class DocumentBuilder:
         self._values = ColumnValues(spec)
         self._texts = text_columns(spec)
         self.groups = text_groups(spec)
+        self.fields = [*range(len(term_fields(spec))), *self.groups, GRAMS]
+        """The numbers of the fields that documents have terms of."""
 
     def build(self, key: Key, record: Record) -> Document:
         """Return the document of a record."""
         columns, numbers = self._values.of(record)
         names = [one[:MAX_NAME_CHARS] for name in self._spec.names_of(record) for one in name_spellings(name)]
-        bags = [Counter(text_tokens(record, fields)) for fields in self.groups.values()]
-        postings = _grams_of(dict.fromkeys(names))
-        for field, bag in zip(self.groups, bags, strict=True):
-            size = length_code(bag.total())
-            postings |= {
-                Term(field, token): Occurrence(min(often, MOST_IN_A_BYTE), size) for token, often in bag.items()
-            }
         return Document(
             key=key,
             audiences=tuple(sorted(set(record.audiences or (PUBLIC,)))),
-            columns=[Term(field, *entry) for field, some in enumerate(columns) for entry in some],
-            words=[
-                *(Term(ALL_WORDS, token) for token in bags[0]),
-                *(Term(NAMES, name) for name in dict.fromkeys(names)),
-            ],
-            postings=postings,
-            lengths=[bag.total() for bag in bags],
+            columns=columns,
+            words={group: Counter(text_tokens(record, fields)) for group, fields in self.groups.items()},
+            names=list(dict.fromkeys(names)),
             numbers=numbers,
             texts=["\n".join(names).encode(), *(read(record) for read in self._texts.values())],
         )
@@ -120,10 +107,18 @@ def grams_of(name: str) -> set[str]:
     return {padded[start : start + GRAM_CHARS] for start in range(len(padded) - GRAM_CHARS + 1)}
 
 
-def _grams_of(names: Iterable[str]) -> dict[Term, Occurrence]:
-    """Return the grams of a record's names, each with the sizes of the shortest and the longest name that has it."""
-    sizes: dict[str, list[int]] = {}
-    for name in names:
-        for gram in grams_of(name):
-            sizes.setdefault(gram, []).append(min(len(name.encode()), MOST_IN_A_BYTE))
-    return {Term(GRAMS, gram): Occurrence(min(some), max(some)) for gram, some in sizes.items()}
+def gram_sizes(names: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the grams of a record's names with the size of the shortest name that has each, and of the longest."""
+    shortest, longest = dict[str, int](), dict[str, int]()
+    sized = sorted((min(len(name.encode()), MOST_IN_A_BYTE), name) for name in names)
+    for size, name in sized:
+        longest |= dict.fromkeys(grams_of(name), size)
+    for size, name in reversed(sized):
+        shortest |= dict.fromkeys(grams_of(name), size)
+    return shortest, longest
+
+
+def name_number(name: str) -> int:
+    """Return the number by which documents with a name are found: below 0, where terms have none, and not unique."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(digest, "big") // -2 - 1

@@ -10,7 +10,7 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.postgres_search.database import Snapshot
-from stackroom.shelf.postgres_search.documents import ALL_WORDS, Term, column_number
+from stackroom.shelf.postgres_search.documents import ALL_WORDS, Term, column_number, term_hash
 from stackroom.shelf.postgres_search.postings import Integers
 from stackroom.shelf.postgres_search.terms import KNOWN, term_of_row
 from stackroom.shelf.terms import asked_term, number_fields
@@ -147,7 +147,7 @@ class FilterCompiler:
 def find_numbers(snapshot: Snapshot, terms: Sequence[Term]) -> dict[Term, list[int]]:
     """Return the numbers of terms, whatever their category and spelling; none for a term that no record has."""
     found: dict[Term, list[int]] = {term: [] for term in terms}
-    for _, number, *row in snapshot.rows(KNOWN, [term.hash for term in found]) if found else ():
+    for _, number, *row in snapshot.rows(KNOWN, [term_hash(*term[:2]) for term in found]) if found else ():
         term = Term(*term_of_row(row)[:2])
         if term in found:
             found[term].append(number)

@@ -5,10 +5,9 @@ database, each in one transaction, and one of them publishes it. An update is on
 of its records are counted out and the new ones in. Only one server does it at a time, under a lock of the database.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,13 @@ import psycopg
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key
-from stackroom.model.vectors import FEW, centre
+from stackroom.model.vectors import FEW, Vector, centre
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
 from stackroom.shelf.postgres.shared_work import SharedWork, count_left
+from stackroom.shelf.postgres_search.batches import Batch, remove_documents, save_counts, save_postings
 from stackroom.shelf.postgres_search.database import (
+    COMPLETION,
     INDEXES,
     INDEXING,
     INDEXING_PARTS,
@@ -30,34 +31,21 @@ from stackroom.shelf.postgres_search.database import (
     Reached,
     vector_text,
 )
-from stackroom.shelf.postgres_search.documents import Document, DocumentBuilder
-from stackroom.shelf.postgres_search.postings import BLOCK_KEYS, block_of, changed_block
+from stackroom.shelf.postgres_search.documents import DocumentBuilder
+from stackroom.shelf.postgres_search.postings import BLOCK_KEYS, block_of
 from stackroom.shelf.postgres_search.remote_store import RemoteStore
-from stackroom.shelf.postgres_search.terms import CountChanges, Dictionary
+from stackroom.shelf.postgres_search.terms import Dictionary
 from stackroom.shelf.terms import number_fields
 
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 PARTS_AT_ONCE, PUBLISH_WAIT_S = 4, 600
 """How many connections of one server make indexes at once, and how long it waits for the one that publishes them."""
 GROWN = 2
 """The mean is measured again when there are this many times as many vectors."""
 MOST_DIMENSIONS = 4_000
 """The most that pgvector's graph takes of half-precision vectors."""
-DOCUMENT = """INSERT INTO documents VALUES (%s, %s, %s::int[], %s::int[], %s::int[], %s::int[], %s::float8[],
-              %s::bytea[], %s, %s, %s::halfvec)"""
-FORMER = """DELETE FROM documents WHERE key = ANY(%s::bigint[])
-            RETURNING key, class, columns, words, posted, lengths"""
-BLOCKS = """SELECT entry, block, data FROM postings JOIN unnest(%s::int[], %s::int[]) AS wanted(entry, block)
-            USING (entry, block)"""
-PUT_BLOCKS = """INSERT INTO postings SELECT * FROM unnest(%s::int[], %s::int[], %s::bytea[])
-                ON CONFLICT (entry, block) DO UPDATE SET data = excluded.data"""
-DROP_BLOCKS = """DELETE FROM postings USING unnest(%s::int[], %s::int[]) AS gone(entry, block)
-                 WHERE postings.entry = gone.entry AND postings.block = gone.block"""
 ALONE, TRY_ALONE = "SELECT pg_advisory_xact_lock(hashtext(%s))", "SELECT pg_try_advisory_xact_lock(hashtext(%s))"
 REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
-
-Place = tuple[int, int]
-"""A block of postings: the number of the term, and that of the block."""
 
 
 class SearchIndex:
@@ -133,7 +121,7 @@ class SearchIndex:
         generation = self._find_unfinished() or self._plan()
         self._work_on(generation)
         with self._connections.writing(self._generations.schema(generation)) as db:
-            db.execute("ANALYZE documents")
+            db.execute(COMPLETION)
         return generation
 
     def join_build(self) -> None:
@@ -244,83 +232,32 @@ class RecordWriter:
 
     def write(self, db: "psycopg.Connection[Any]", keys: Sequence[Key], *, is_new: bool) -> int:
         """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
-        groups = len(self._documents.groups)
-        counts, blocks = CountChanges(groups), BlockChanges()
-        if not is_new:
-            with db.cursor(binary=True) as cursor:
-                for key, kind, columns, words, posted, lengths in cursor.execute(FORMER, (list(keys),)):
-                    counts.add(-1, kind, {*columns, *words, *posted}, lengths)
-                    blocks.remove(key, posted)
-        rows = {row.key: row for row in self._store.iter_rows(keys)}
-        documents = [self._documents.build(row.key, row.record) for row in rows.values()]
-        terms = chain.from_iterable((*one.columns, *one.words, *one.postings) for one in documents)
-        numbers = self._dictionary.numbers_of(db, terms)
-        vectors = vectors_of(db, self._store, list(rows))
-        written = []
-        for document in documents:
-            terms_of = document.columns, document.words, document.postings
-            columns, words, posted = ([numbers[term] for term in some] for some in terms_of)
-            kind = self._dictionary.class_of(document.audiences, groups=groups)
-            counts.add(1, kind, {*columns, *words, *posted}, document.lengths)
-            blocks.add(document, numbers)
-            digest, vector = vectors.get(document.key, (None, None))
-            searched = columns, words, posted, list(document.lengths), list(document.numbers), list(document.texts)
-            written.append((document.key, kind, *searched, digest, rows[document.key].awaits_vector, vector))
-        with db.cursor() as cursor:
-            cursor.executemany(DOCUMENT, written)
-        blocks.save(db, is_new=is_new)
-        counts.save(db)  # last: other writers wait for these rows
-        return len(written)
+        former = None if is_new else remove_documents(db, keys)
+        rows, batch = list(self._store.iter_rows(keys)), Batch(self._documents.fields)
+        for row in rows:
+            document = self._documents.build(row.key, row.record)
+            batch.add(document, self._dictionary.class_of(document.audiences, groups=len(self._documents.groups)))
+        if rows:
+            batch.numbers = self._dictionary.numbers_of(db, batch.terms)
+            batch.save(db, rows, mean_of(db))
+        if rows or former:
+            save_postings(db, block_of(keys[0]), former, batch)
+            save_counts(db, former, batch)  # last: other writers wait for these rows
+        return len(rows)
+
+
+def mean_of(db: "psycopg.Connection[Any]") -> Vector | None:
+    """Return the mean that is subtracted from the vectors, where their model asks for it."""
+    ((stored,),) = db.execute("SELECT mean FROM reached").fetchall()
+    return None if stored is None else np.frombuffer(stored, dtype=np.float32)
 
 
 def vectors_of(db: "psycopg.Connection[Any]", store: Store, keys: Sequence[Key]) -> dict[Key, tuple[bytes, str]]:
-    """Return the digests of the texts of these records with their vectors, centred where their model asks for it."""
-    ((stored,),) = db.execute("SELECT mean FROM reached").fetchall()
-    model, mean = store.model(), None if stored is None else np.frombuffer(stored, dtype=np.float32)
+    """Return the digests of the texts of these records with their vectors, less the mean."""
+    model, mean = store.model(), mean_of(db)
     found = {} if model is None else store.embeddings_of(keys, model)
     return {
         key: (one.digest, vector_text(one.vector if mean is None else centre(one.vector, mean)))
         for key, one in found.items()
         if one.vector is not None
     }
-
-
-class BlockChanges:
-    """Changes of postings, collected over a batch."""
-
-    def __init__(self) -> None:
-        self._removed: defaultdict[Place, list[int]] = defaultdict(list)
-        self._added: defaultdict[Place, list[tuple[int, int, int]]] = defaultdict(list)
-
-    def remove(self, key: Key, entries: Sequence[int]) -> None:
-        """Remove a record from the postings of its terms."""
-        for entry in entries:
-            self._removed[entry, block_of(key)].append(key % BLOCK_KEYS)
-
-    def add(self, document: Document, numbers: Mapping[Any, int]) -> None:
-        """Add a record to the postings of its terms."""
-        block, place = block_of(document.key), document.key % BLOCK_KEYS
-        for term, (often, size) in document.postings.items():
-            self._added[numbers[term], block].append((place, often, size))
-
-    def save(self, db: "psycopg.Connection[Any]", *, is_new: bool) -> None:
-        """Write the blocks that differ from before."""
-        places = sorted({*self._removed, *self._added})
-        former = {} if is_new or not places else _read_blocks(db, places)
-        put, gone = list[tuple[int, int, bytes]](), list[Place]()
-        for place in places:
-            before = former.get(place, b"")
-            data = changed_block(before, self._removed.get(place, ()), self._added.get(place, ()))
-            if not data:
-                gone.append(place)
-            elif data != before:
-                put.append((*place, data))
-        for query, rows in ((PUT_BLOCKS, put), (DROP_BLOCKS, gone)):
-            if rows:
-                db.execute(query, [list(column) for column in zip(*rows, strict=True)])
-
-
-def _read_blocks(db: "psycopg.Connection[Any]", places: Sequence[Place]) -> dict[Place, bytes]:
-    with db.cursor(binary=True) as cursor:
-        rows = cursor.execute(BLOCKS, [list(column) for column in zip(*places, strict=True)])
-        return {(entry, block): data for entry, block, data in rows}

@@ -5,8 +5,10 @@ and the length of its text in one byte, as tantivy codes it, so that scores are 
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ DIRECT_LENGTHS = 24
 """Up to this length, and a few more, the code of a length is the length itself."""
 
 POSTING = np.dtype([("place", "<u2"), ("often", "u1"), ("size", "u1")])
+TERM_POSTING = np.dtype([("entry", "<i4"), ("posting", POSTING)])
 Postings = NDArray[np.void]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,14 +40,22 @@ LENGTHS = np.array([_length_of_code(code) for code in range(MOST_IN_A_BYTE + 1)]
 """The length that each code stands for."""
 
 
+_LENGTHS = LENGTHS.tolist()
+
+
 def length_code(length: int) -> int:
     """Return the code of the greatest length that is not above this one."""
-    return int(LENGTHS.searchsorted(length, side="right")) - 1
+    return bisect_right(_LENGTHS, length) - 1
 
 
 def block_of(key: Key) -> int:
     """Return the block of a key."""
     return key >> BLOCK_BITS
+
+
+def places_of(keys: Sequence[Key]) -> Integers:
+    """Return the places of keys in their block."""
+    return np.array(keys, dtype=np.int64) & ((1 << BLOCK_BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,13 +85,24 @@ def join_blocks(blocks: Iterable[tuple[int, bytes]]) -> PostingList:
     )
 
 
-def changed_block(data: bytes, removed: Sequence[int], added: Sequence[tuple[int, int, int]]) -> bytes:
-    """Return a block without some places, and with others: each with how often and the code of its size."""
-    present = np.frombuffer(data, dtype=POSTING)
-    if removed:
-        present = present[~np.isin(present["place"], removed)]
-    joined = np.concatenate([present, np.array(added, dtype=POSTING)]) if added else present
-    return joined[np.argsort(joined["place"], kind="stable")].tobytes()
+def merge_blocks(before: Mapping[int, bytes], gone: Postings, added: Postings) -> dict[int, bytes]:
+    """Return the data of terms in one block, without the postings at some terms and places, and with others."""
+    stored = np.frombuffer(b"".join(before.values()), dtype=POSTING)
+    kept = np.empty(len(stored), dtype=TERM_POSTING)
+    kept["entry"] = np.repeat(list(before), [len(data) // POSTING.itemsize for data in before.values()])
+    kept["posting"] = stored
+    merged = np.concatenate((kept[~np.isin(_codes(kept), _codes(gone))], added))
+    merged = merged[np.argsort(_codes(merged), kind="stable")]
+    starts = np.flatnonzero(np.diff(merged["entry"], prepend=-1))
+    data, bounds = merged["posting"].tobytes(), (POSTING.itemsize * np.append(starts, len(merged))).tolist()
+    entries = merged["entry"][starts].tolist()
+    return {entry: data[start:end] for entry, (start, end) in zip(entries, pairwise(bounds), strict=True)}
+
+
+def _codes(postings: Postings) -> Integers:
+    """Return the term and the place of each posting in one number."""
+    codes: Integers = postings["entry"].astype(np.int64) << BLOCK_BITS | postings["posting"]["place"]
+    return codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,20 @@
-"""The dictionary of an index: a number for each term, and how many records of each class of audiences have it."""
+"""The dictionary of an index: a number for each term, and for each set of audiences."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
+from stackroom.shelf.postgres_search.copying import copy_rows
 from stackroom.shelf.postgres_search.database import Connections
-from stackroom.shelf.postgres_search.documents import Term
+from stackroom.shelf.postgres_search.documents import Term, TermParts, term_hash
 
 MOST_KEPT = 500_000
+Numbers = NDArray[np.int32]
 KNOWN = "SELECT hash, id, field, term, category, value FROM entries WHERE hash = ANY(%s::bigint[])"
-INSERT = """INSERT INTO entries (hash, field, term, category, value)
-            SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::bytea[], %s::bytea[], %s::bytea[])"""
-ADD_COUNTS = """INSERT INTO counts SELECT * FROM unnest(%s::int[], %s::int[], %s::bigint[])
-                ON CONFLICT (entry, class) DO UPDATE SET records = counts.records + excluded.records"""
 ADD_CLASS = """INSERT INTO classes
                SELECT coalesce(max(id), 0) + 1, %(audiences)s::text[], 0, %(lengths)s::bigint[] FROM classes
                HAVING bool_or(audiences = %(audiences)s::text[]) IS NOT TRUE"""
@@ -41,21 +40,29 @@ class Dictionary:
     def __init__(self, connections: Connections, schema: str) -> None:
         self._connections = connections
         self._schema = schema
-        self._terms: dict[Term, int] = {}
+        self._terms: dict[TermParts, int] = {}
         self._classes: dict[tuple[str, ...], int] = {}
 
-    def numbers_of(self, db: "psycopg.Connection[Any]", terms: Iterable[Term]) -> Mapping[Term, int]:
+    def numbers_of(self, db: "psycopg.Connection[Any]", terms: Sequence[TermParts]) -> Numbers:
         """Return the number of each term; those without one get it."""
-        wanted = set(terms)
         if len(self._terms) > MOST_KEPT:
             self._terms.clear()
-        if missing := self._look_up(db, [term for term in wanted if term not in self._terms]):
+        hashes = {term: term_hash(*term[:2]) for term in terms if term not in self._terms}
+        if missing := self._look_up(db, hashes):
             with self._adding() as alone:
-                new = self._look_up(alone, missing)
-                columns = zip(*((one.hash, one.field, *map(encoded, one[1:])) for one in new), strict=True)
-                alone.execute(INSERT, [list(column) for column in columns] or [[]] * 5)
-                self._look_up(alone, new)
-        return {term: self._terms[term] for term in wanted}
+                added = self._add(alone, self._look_up(alone, missing))
+            self._terms |= added
+        return np.fromiter(map(self._terms.__getitem__, terms), dtype=np.int32, count=len(terms))
+
+    def _add(self, alone: "psycopg.Connection[Any]", new: Mapping[TermParts, int]) -> dict[TermParts, int]:
+        """Give numbers to terms, which come with their hashes."""
+        ((last,),) = alone.execute("SELECT coalesce(max(id), 0) FROM entries").fetchall()
+        numbers = np.arange(last + 1, last + 1 + len(new), dtype=np.int32)
+        hashes = np.fromiter(new.values(), dtype=np.int64, count=len(new))
+        fields, *texts = zip(*new, strict=True) if new else [()] * 4
+        encodings = [[encoded(text) for text in some] for some in texts]
+        copy_rows(alone, "entries", (numbers, hashes, np.array(fields, dtype=np.int16)), *encodings)
+        return dict(zip(new, numbers.tolist(), strict=True))
 
     def class_of(self, audiences: tuple[str, ...], *, groups: int) -> int:
         """Return the number of a set of audiences, which are in order."""
@@ -72,39 +79,11 @@ class Dictionary:
             alone.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._schema,))
             yield alone
 
-    def _look_up(self, db: "psycopg.Connection[Any]", terms: Sequence[Term]) -> list[Term]:
-        """Keep the numbers of the terms that have one, and return the others, in order."""
-        if not terms:
-            return []
-        wanted = set(terms)
+    def _look_up(self, db: "psycopg.Connection[Any]", hashes: Mapping[TermParts, int]) -> Mapping[TermParts, int]:
+        """Keep the numbers of the terms that have one, and return the others."""
+        if not hashes:
+            return {}
         with db.cursor(binary=True) as cursor:
-            rows = cursor.execute(KNOWN, ([term.hash for term in terms],)).fetchall()
-        self._terms |= {term: number for _, number, *row in rows if (term := term_of_row(row)) in wanted}
-        return sorted(term for term in wanted if term not in self._terms)
-
-
-class CountChanges:
-    """Changes of the counts of terms and of classes, collected over a batch."""
-
-    def __init__(self, groups: int) -> None:
-        self._terms: Counter[tuple[int, int]] = Counter()
-        self._records: Counter[int] = Counter()
-        self._lengths: defaultdict[int, list[int]] = defaultdict(lambda: [0] * groups)
-
-    def add(self, sign: int, kind: int, entries: Iterable[int], lengths: Sequence[int]) -> None:
-        """Count a record of a class in, or out where the sign is negative."""
-        for entry in entries:
-            self._terms[entry, kind] += sign
-        self._records[kind] += sign
-        self._lengths[kind] = [before + sign * more for before, more in zip(self._lengths[kind], lengths, strict=True)]
-
-    def save(self, db: "psycopg.Connection[Any]") -> None:
-        """Add the changes to the tables, in one order: several writers wait for each other's rows until they commit."""
-        changed = sorted((entry, kind, count) for (entry, kind), count in self._terms.items() if count)
-        if changed:
-            db.execute(ADD_COUNTS, [list(column) for column in zip(*changed, strict=True)])
-        for kind, records in sorted(self._records.items()):
-            query = """UPDATE classes SET records = records + %s, lengths = ARRAY(
-                       SELECT a + b FROM unnest(lengths, %s::bigint[]) WITH ORDINALITY AS t(a, b, n) ORDER BY n)
-                       WHERE id = %s"""
-            db.execute(query, (records, self._lengths[kind], kind))
+            rows = cursor.execute(KNOWN, ("{" + ",".join(map(str, hashes.values())) + "}",)).fetchall()
+        self._terms |= {term: number for _, number, *row in rows if (term := (*term_of_row(row),)) in hashes}
+        return {term: hash for term, hash in hashes.items() if term not in self._terms} if rows else hashes

@@ -23,10 +23,10 @@ from stackroom.shelf.postgres_search.database import Snapshot, vector_text
 from stackroom.shelf.postgres_search.documents import (
     ALL_WORDS,
     GRAMS,
-    NAMES,
     Term,
     column_number,
     grams_of,
+    name_number,
     name_weights,
     text_groups,
     text_weights,
@@ -42,7 +42,7 @@ from stackroom.shelf.postgres_search.postings import (
     count_shared,
     join_blocks,
 )
-from stackroom.shelf.postgres_search.terms import term_of_row
+from stackroom.shelf.postgres_search.terms import encoded, term_of_row
 from stackroom.shelf.terms import (
     Entry,
     number_fields,
@@ -431,10 +431,13 @@ class PostgresqlView(StoreView):
     def has_name(self, text: str, *, scope: Scope) -> bool:
         """Tell whether a record in scope has this name."""
         selection = self._select(scope)
-        spellings = [Term(NAMES, spelling[:MAX_NAME_CHARS]) for spelling in name_spellings(text)]
-        numbers = [number for some in find_numbers(self.snapshot, spellings).values() for number in some]
-        query = f"SELECT EXISTS (SELECT 1 FROM documents WHERE words && %s::int[] {selection.also})"
-        return bool(numbers) and bool(self.snapshot.rows(query, numbers, *selection.values)[0][0])
+        spellings = [spelling[:MAX_NAME_CHARS] for spelling in name_spellings(text)]
+        query = f"""SELECT EXISTS (SELECT 1 FROM documents, unnest(%s::bytea[]) AS name
+                    WHERE words && %s::int[] {selection.also}
+                    AND position(name IN '\\x0a'::bytea || texts[1] || '\\x0a') > 0)"""
+        lines = [encoded(f"\n{spelling}\n") for spelling in spellings]
+        values = lines, [name_number(spelling) for spelling in spellings]
+        return bool(spellings) and bool(self.snapshot.rows(query, *values, *selection.values)[0][0])
 
     def _alike(self, wanted: str, selection: Selection) -> list[Key]:
         """Return the selected records that share most of a name's rarest grams, those of similar length first."""
