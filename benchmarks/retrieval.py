@@ -8,8 +8,7 @@ from libraries import DATA, link_models
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
 from stackroom.grading.metrics import Figure
-from stackroom.measure.beir import choose_grades, load_collection
-from stackroom.measure.evaluate import evaluate, want_evaluated_model
+from stackroom.measure.beir import choose_grades, evaluate, load_collection, want_evaluated_model
 from stackroom.settings import Settings
 
 COLLECTIONS = DATA / "benchmarks"

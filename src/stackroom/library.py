@@ -1,7 +1,7 @@
 """The library: the catalogues installed on this machine, one folder each.
 
 CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
-CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
+CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, and its sources
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
 CATALOGUES/NAME/store.toml       the database that its records are in, where they are in one
@@ -44,11 +44,10 @@ NEXT_SPEC_FILE = "next.toml"
 """In that folder: the spec of a release that is being installed, where it is another than the present one."""
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same stackroom {} again"
-EMBEDDED = "embedded"
 OWN_WORDS = ("title", "summary", "editable")
 """The members of a marker that the owner chose in place of what the spec says."""
 MEMBERS = ("spec", "shelf", "sources", "model", "declaration", *OWN_WORDS)
-"""The members of a marker."""
+"""The members of a marker; `shelf` is in those of earlier libraries."""
 REMOVED_FOLDER = ".removed"
 KEPT_S = 86_400.0
 """How long a removed catalogue is kept."""
@@ -60,12 +59,11 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A catalogue of the library: its name, its spec or package, its folder, its kind of shelf and its sources."""
+    """A catalogue of the library: its name, its spec or package, its folder and its sources."""
 
     name: str
     spec_name: str
     folder: Path
-    shelf: str = EMBEDDED
     sources: tuple[str, ...] = ()
     model: str = ""
     """The name of the embedding model that was chosen for it; empty where none was."""
@@ -411,7 +409,6 @@ def _read(marker: Path) -> Installed:
             name=marker.parent.name,
             spec_name=str(known["spec"]),
             folder=marker.parent,
-            shelf=str(known.get("shelf", EMBEDDED)),
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
             declaration_sum=str(known.get("declaration", "")),
@@ -424,7 +421,7 @@ def _read(marker: Path) -> Installed:
 
 
 def _write(marker: Path, catalogue: Installed) -> None:
-    known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
+    known = {"spec": catalogue.spec_name, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
     known |= {name: value for name in OWN_WORDS if (value := getattr(catalogue, name)) not in ("", None)}
     declared = _declaration_sum(marker.parent)

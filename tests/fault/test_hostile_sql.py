@@ -11,9 +11,8 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.admin.sql.children import SqlChildren
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.admin.sql.tool import SqlParams, SqlTool
+from stackroom.admin.sql.tool import SqlChildren, SqlParams, SqlTool
 from stackroom.background.processes import list_children
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import LOCAL_USER
@@ -44,7 +43,7 @@ ALL = [(case["id"], sql_of(case), case.get("accept", [case["expect"]])) for case
 def _usual_priority() -> Iterator[None]:
     """The lowest priority gets no time at all beside other work."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stackroom.admin.sql.children.LOWEST_PRIORITY", 0)
+        patch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 0)
         yield
 
 
@@ -212,7 +211,7 @@ def test_endless_rows_end_at_the_limit(database: Path, children: SqlChildren) ->
 @pytest.mark.skipif(not Path("/proc/self/limits").is_file(), reason="needs Linux's /proc")
 def test_the_process_has_nothing_of_the_server(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom")
-    monkeypatch.setattr("stackroom.admin.sql.children.LOWEST_PRIORITY", 19)
+    monkeypatch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 19)
     children, others = SqlChildren(answer_s=PATIENCE_S), set(list_children())
     counting = question(database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0)
     with database.open("rb"):

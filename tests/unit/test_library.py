@@ -11,7 +11,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
 from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
@@ -116,11 +116,11 @@ def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(library: Library
     assert built_in.own_declaration is None
 
 
-def test_a_catalogue_from_before_shelves_were_named_is_on_the_embedded_one(library: Library) -> None:
+def test_a_marker_that_names_a_spec_alone_is_enough(library: Library) -> None:
     (library.folder / "films").mkdir(parents=True)
     (library.folder / "films" / "installed.json").write_text('{"spec": "anime"}')
     assert library.get_installed("films") == Installed(
-        name="films", spec_name="anime", folder=library.folder / "films", shelf="embedded", sources=()
+        name="films", spec_name="anime", folder=library.folder / "films", sources=()
     )
 
 
@@ -379,12 +379,3 @@ def test_the_files_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Pat
         assert "Flour and water." in str(record.get("text"))
     finally:
         app.close()
-
-
-def test_a_shelf_of_an_unknown_kind_is_said_to_be(tmp_path: Path, rows: Path) -> None:
-    app = App(Settings(home=tmp_path / "home"))
-    add(app, rows, "films", None)
-    marker = app.library.get_installed("films").folder / "installed.json"
-    marker.write_text(json.dumps({**json.loads(marker.read_text()), "shelf": "papyrus"}))
-    with pytest.raises(ExpectedError, match="papyrus"):
-        app.open_catalogue("films")

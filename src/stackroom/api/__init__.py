@@ -7,7 +7,6 @@ from stackroom.api.declare import tool as tool
 from stackroom.api.declare import tools_of as tools_of
 from stackroom.background.threads import new_pool as new_pool
 from stackroom.catalogue.spec import CatalogueSpec as CatalogueSpec
-from stackroom.embed.port import Embedder as Embedder
 from stackroom.errors import BusyError as BusyError
 from stackroom.errors import ConflictError as ConflictError
 from stackroom.errors import ExpectedError as ExpectedError
@@ -21,7 +20,6 @@ from stackroom.errors import StorageError as StorageError
 from stackroom.errors import TooLargeError as TooLargeError
 from stackroom.errors import UnauthenticatedError as UnauthenticatedError
 from stackroom.errors import UnavailableError as UnavailableError
-from stackroom.errors import UnknownResourceError as UnknownResourceError
 from stackroom.errors import did_you_mean as did_you_mean
 from stackroom.gate.gate import Gate as Gate
 from stackroom.ingest.edits.draft import EditAction as EditAction
@@ -62,7 +60,6 @@ from stackroom.recommend.recommender import Recommendations as Recommendations
 from stackroom.recommend.recommender import Request as Request
 from stackroom.recommend.vocabulary import preference_vocabulary as preference_vocabulary
 from stackroom.search.names import NameChoice as NameChoice
-from stackroom.search.names import resolve_name as resolve_name
 from stackroom.search.ranked import Ranked as Ranked
 from stackroom.search.ranked import RankedKey as RankedKey
 from stackroom.search.searcher import QueryVector as QueryVector
@@ -90,12 +87,10 @@ from stackroom.text.normalise import fold_name as fold_name
 from stackroom.text.normalise import like_words as like_words
 from stackroom.text.preferences import Preferences as Preferences
 from stackroom.text.preferences import understand as understand
-from stackroom.text.safe import shorten as shorten
 from stackroom.tools.budget import OffsetParams as OffsetParams
 from stackroom.tools.budget import PagedParams as PagedParams
 from stackroom.tools.budget import PricedParams as PricedParams
 from stackroom.tools.budget import PricedResult as PricedResult
-from stackroom.tools.budget import shorten_list as shorten_list
 from stackroom.tools.catalogue import UNREADABLE as UNREADABLE
 from stackroom.tools.catalogue import ByCatalogue as ByCatalogue
 from stackroom.tools.catalogue import CatalogueView as CatalogueView
@@ -126,7 +121,6 @@ from stackroom.tools.media import find_file as find_file
 from stackroom.tools.merge import NEAREST_SHOWN as NEAREST_SHOWN
 from stackroom.tools.merge import CatalogueScopes as CatalogueScopes
 from stackroom.tools.merge import MergedHit as MergedHit
-from stackroom.tools.merge import MergedPage as MergedPage
 from stackroom.tools.merge import ScopeRequest as ScopeRequest
 from stackroom.tools.merge import SearchPath as SearchPath
 from stackroom.tools.merge import ShownHits as ShownHits
@@ -140,7 +134,6 @@ from stackroom.tools.merge import reach_of as reach_of
 from stackroom.tools.merge import scope_each as scope_each
 from stackroom.tools.merge import scope_of as scope_of
 from stackroom.tools.merge import search_scopes as search_scopes
-from stackroom.tools.merge import show_first as show_first
 from stackroom.tools.merge import usual_path as usual_path
 from stackroom.tools.merge import word_notes as word_notes
 from stackroom.tools.own_storage import OwnChange as OwnChange
@@ -160,7 +153,6 @@ from stackroom.tools.result_text import result_text as result_text
 from stackroom.tools.spec import Explained as Explained
 from stackroom.tools.spec import ExplainParams as ExplainParams
 from stackroom.tools.spec import FoundResult as FoundResult
-from stackroom.tools.spec import NotedResult as NotedResult
 from stackroom.tools.spec import QueryText as QueryText
 from stackroom.tools.spec import Relevance as Relevance
 from stackroom.tools.spec import ToolParams as ToolParams

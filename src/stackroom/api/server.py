@@ -17,8 +17,6 @@ from stackroom.analytics.events import EventLog as EventLog
 from stackroom.background.task import FileLease as FileLease
 from stackroom.background.task import Task as Task
 from stackroom.background.task import TaskContext as TaskContext
-from stackroom.background.task import TaskStopped as TaskStopped
-from stackroom.background.threads import start_thread as start_thread
 from stackroom.control.database.engine import ControlDatabase as ControlDatabase
 from stackroom.control.database.tables import Moment as Moment
 from stackroom.control.database.tables import users as users
@@ -41,8 +39,6 @@ from stackroom.net.fetch import FetchLimits as FetchLimits
 from stackroom.net.fetch import TransferError as TransferError
 from stackroom.net.fetch import WantedFile as WantedFile
 from stackroom.net.files import open_like as open_like
-from stackroom.net.files import sha256_of as sha256_of
-from stackroom.net.files import sync_file as sync_file
 from stackroom.net.files import sync_folder as sync_folder
 from stackroom.net.polite import Clock as Clock
 from stackroom.net.polite import back_off_s as back_off_s
@@ -51,7 +47,6 @@ from stackroom.shelf.port import Author as Author
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import BARE_LIST as BARE_LIST
-from stackroom.tools.spec import BARE_OBJECT as BARE_OBJECT
 from stackroom.tools.spec import BARE_OBJECT_OR_NULL as BARE_OBJECT_OR_NULL
 from stackroom.tools.spec import LARGEST as LARGEST
 from stackroom.tools.spec import GenericParams as GenericParams

@@ -11,7 +11,7 @@ from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
-from stackroom.library import CALIBRATION_FILE, EMBEDDED, OWN_WORDS, PLACE_FILE, Installed
+from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.recommend.recommender import Recommender
@@ -147,8 +147,6 @@ class OpenedCatalogues:
     def _open_shelf(self, installed: Installed, spec: CatalogueSpec) -> Shelf:
         self._require_folder(installed.name)
         require_files(installed.name)
-        if installed.shelf != EMBEDDED:
-            raise StorageError(f"{installed.folder}: no shelf of the kind '{installed.shelf}'; known: {EMBEDDED}")
         self._files[installed.name] = self.find_store(installed.name)
         return EmbeddedShelf.open(installed.folder, spec)
 

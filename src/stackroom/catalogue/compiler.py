@@ -68,14 +68,14 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order", "epoch"}
+HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order"}
 NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file", "brackets"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 READ_TYPES = {
     **dict.fromkeys(("unit", "decimal_comma"), BOUNDED_TYPES),
-    **{"brackets": (FieldType.TEXT,), "take": (FieldType.INT,), "epoch": (FieldType.DATE,)},
+    **{"brackets": (FieldType.TEXT,), "take": (FieldType.INT,)},
 }
 """Keys that say how cells are read → the types that they are for."""
 COMPOSED_TYPES = (FieldType.TEXT, FieldType.URL, FieldType.TEXTS, FieldType.TAGS)
@@ -139,8 +139,8 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 
 def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
-    parts, otherwise = parse_template(declared.template), parse_template(declared.otherwise)
-    return EmbedSpec(parts=parts, otherwise=otherwise, model=declared.model, is_markdown=declared.markdown)
+    parts = parse_template(declared.template)
+    return EmbedSpec(parts=parts, model=declared.model, is_markdown=declared.markdown)
 
 
 def _digest(declaration: Declaration) -> str:
@@ -293,8 +293,6 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield "'marked' is for tag[] without 'path' and 'template'"
     if field.date_order and field.type is not FieldType.DATE and not field.take:
         yield f"'date_order' is for date, not {field.type}"
-    if field.epoch and field.date_order:
-        yield "'epoch' and 'date_order' do not go together; remove one of them"
     if not field.template:
         return
     if not parse_column_template(field.template):
@@ -308,8 +306,6 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
 def _templates(declaration: Declaration) -> Iterable[tuple[str, str]]:
     if declaration.embed:
         yield "embed.template", declaration.embed.template
-    if declaration.embed and declaration.embed.otherwise:
-        yield "embed.otherwise", declaration.embed.otherwise
 
 
 def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, ValidationError
 from stackroom.catalogue.spec import (
     DateOrder,
     Declared,
-    Epoch,
     FieldRole,
     FieldType,
     FilterKind,
@@ -78,8 +77,6 @@ class DeclaredField(Declared):
     written, sorted and filtered by their bounds, and never averaged."""
     date_order: DateOrder | None = None
     """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
-    epoch: Epoch | None = None
-    """The unit of dates that are written as a number from the beginning of 1970: `"s"` or `"ms"`."""
     values: tuple[str, ...] = ()
     """The values of an enum, which needs at least one."""
     at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)
@@ -112,8 +109,6 @@ class DeclaredEmbed(Declared):
 
     template: str
     """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
-    otherwise: str = ""
-    """The text to embed for a record that has none of these fields."""
     model: str = ""
     """The local model to embed it with, as `stackroom model list` names it; empty: the one that the settings name."""
     markdown: bool = False

@@ -64,13 +64,6 @@ class DateOrder(StrEnum):
     MONTH_FIRST = "mdy"
 
 
-class Epoch(StrEnum):
-    """The unit of moments that are counted from the beginning of 1970."""
-
-    SECONDS = "s"
-    MILLISECONDS = "ms"
-
-
 class FilterKind(StrEnum):
     """The form of a filter by a field."""
 
@@ -120,7 +113,6 @@ class FieldSpec:
     brackets: bool = False
     """Whether its values are compared by their bounds, as `18–24` and `65+`."""
     date_order: DateOrder | None = None
-    epoch: Epoch | None = None
     values: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | None = None
@@ -192,10 +184,9 @@ class TemplatePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedSpec:
-    """The template of the text that is embedded, that of records with none of its fields, and the model if declared."""
+    """The template of the text that is embedded, and the model if declared."""
 
     parts: tuple[TemplatePart, ...]
-    otherwise: tuple[TemplatePart, ...] = ()
     model: str = ""
     is_markdown: bool = False
     """Whether the values are Markdown, of which the words alone are embedded."""
@@ -529,7 +520,7 @@ def texts_of(value: Value) -> list[str]:
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
     """Return the text of a record to embed; fields without a value are omitted with the text before them."""
-    return _filled(spec, spec.parts, record) or _filled(spec, spec.otherwise, record)
+    return _filled(spec, spec.parts, record)
 
 
 def _filled(spec: EmbedSpec, parts: Iterable[TemplatePart], record: Record) -> str:

@@ -1,11 +1,17 @@
-"""`serve`: catalogues for assistants."""
+"""`serve`: catalogues for assistants; with `--reload`, started again when a package is changed."""
 
 import gc
 import importlib
+import importlib.util
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,13 +19,14 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.background.processes import SHOWN, ChildProcess, python_module
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
-from stackroom.cli.reload import serve_reloading
 from stackroom.control.opening import AuditOnDemand, exists
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
+from stackroom.packages import GROUP
 from stackroom.settings import Settings, load_settings
 
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
@@ -169,3 +176,49 @@ def _warm_up(embedder: Embedder) -> str | None:
     except ExpectedError as error:
         return error.message
     return None
+
+
+OPTION = "--reload"
+LOOK_EVERY_S = 0.5
+ENDING_S = 15.0
+
+
+def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
+    """Serve in a process of its own, with these arguments of the command, until this one is ended."""
+    ended = threading.Event()
+    for name in ("SIGINT", "SIGTERM"):
+        signal.signal(getattr(signal, name), lambda *_: ended.set())
+    packages = list_packages()
+    while not ended.is_set():
+        before, server = list_stamps(packages, settings), _start(arguments)
+        while not ended.wait(LOOK_EVERY_S) and list_stamps(packages, settings) == before:
+            continue
+        server.end(ENDING_S)
+        if not ended.is_set():
+            click.echo("stackroom: files have changed; the server is started again", err=True)
+
+
+def list_packages() -> list[Path]:
+    """Return the folders of the installed packages, which are not imported for that."""
+    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}
+    found = (importlib.util.find_spec(module) for module in sorted(modules))
+    return [Path(folder) for spec in found if spec for folder in spec.submodule_search_locations or ()]
+
+
+def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]:
+    """Return when each file was changed last: code and declarations of packages and catalogues, and the settings."""
+    code = (path for folder in packages for form in ("*.py", "*.toml") for path in folder.rglob(form))
+    declared = settings.catalogues_folder.glob("*/*.toml")
+    stamps = {}
+    for path in (*code, *declared, *settings.home.glob("*.toml")):
+        with suppress(OSError):  # it was just removed
+            stamps[path] = path.stat().st_mtime_ns
+    return stamps
+
+
+def _start(arguments: Sequence[str]) -> ChildProcess:
+    # Compiled files are compared by seconds and sizes, so that a quick second change would be missed with them.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    given = [argument for argument in arguments if argument != OPTION]
+    command = python_module("stackroom", *given)
+    return ChildProcess("the server", command, shows_output=True, errors=SHOWN, environment=environment)

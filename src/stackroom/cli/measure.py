@@ -32,8 +32,7 @@ from stackroom.grading.metrics import as_json as plain_figure
 from stackroom.grading.tuned_file import TUNED_FILE, difference, find_tuned
 from stackroom.grading.tuning import Tuning
 from stackroom.library import QUESTIONS_FILE
-from stackroom.measure.beir import choose_grades, load_collection
-from stackroom.measure.evaluate import Quality, evaluate, want_evaluated_model
+from stackroom.measure.beir import Quality, choose_grades, evaluate, load_collection, want_evaluated_model
 from stackroom.measure.plain_questions import (
     COLUMNS,
     Judgement,

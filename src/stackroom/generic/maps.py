@@ -17,7 +17,6 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
-from stackroom.maps.area import find_within, parse_area
 from stackroom.maps.following import FinishedMaps
 from stackroom.maps.labels import (
     MapColours,
@@ -29,7 +28,7 @@ from stackroom.maps.labels import (
     find_steps,
 )
 from stackroom.maps.making import EVERYTHING, SAMPLE, find_rows
-from stackroom.maps.map_file import Keys, Places
+from stackroom.maps.map_file import Keys, Places, find_within, parse_area
 from stackroom.model.hits import Occurrences
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key

@@ -56,7 +56,7 @@ class SearchParams(ExplainParams, PagedParams, DrawnParams):
     `sort` is a field of one catalogue, with a minus before it where the greatest come first: records that answer are
     sorted, then those that are only near. With `read_conditions` a query such as "films after 2010" is read for
     conditions, but for the phrases in `as_words`. `facet` and `like` look for values of one field. `ids` lists these
-    records alone, in their order. `area` is a part of the map of one catalogue, as `maps.area` reads it.
+    records alone, in their order. `area` is a part of the map of one catalogue, as `maps.map_file` reads it.
     """
 
     query: QueryText = Field(description="A question, topic or name")

@@ -17,8 +17,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.ingest.column_check import ColumnCheck
-from stackroom.ingest.edited_rows import MOST_MATCHED, PlacedRecord, match_edited
-from stackroom.ingest.edits.hand_edits import HandEdits
+from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
 from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from stackroom.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
+from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
-from stackroom.text.cells.dates import find_date, find_epoch, find_year
+from stackroom.text.cells.dates import find_date, find_year
 from stackroom.text.cells.decimal_marks import with_point
 from stackroom.text.cells.values import (
     find_literal,
@@ -156,7 +156,7 @@ def _date(raw: Any, field: FieldSpec) -> str:
         return raw.date().isoformat()
     if isinstance(raw, date):
         return raw.isoformat()
-    found = _moment(raw, field.epoch) if field.epoch else find_date(text_of(raw), month_first=_has_month_first(field))
+    found = find_date(text_of(raw), month_first=_has_month_first(field))
     if found is None:
         advice = _order_advice(raw, field)
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
@@ -167,15 +167,10 @@ def _has_month_first(field: FieldSpec) -> bool:
     return field.date_order is DateOrder.MONTH_FIRST
 
 
-def _moment(raw: Any, epoch: Epoch) -> str | None:
-    number = read_number(raw)
-    return None if number is None else find_epoch(number, milliseconds=epoch is Epoch.MILLISECONDS)
-
-
 def _order_advice(raw: Any, field: FieldSpec) -> str:
     """Return advice where a date is one in the other order of day and month."""
     has_month_first = _has_month_first(field)
-    if field.epoch or find_date(text_of(raw), month_first=not has_month_first) is None:
+    if find_date(text_of(raw), month_first=not has_month_first) is None:
         return ""
     first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
     return f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
@@ -291,8 +286,7 @@ def is_plain(cell: Any, field: FieldSpec) -> bool:
         return field.type is not FieldType.DATE
     text = text_of(cell)
     if field.type in (FieldType.ENUM, FieldType.DATE):
-        is_date = not field.epoch and PLAIN_DATE.fullmatch(text) is not None
-        return text in field.values if field.type is FieldType.ENUM else is_date
+        return text in field.values if field.type is FieldType.ENUM else PLAIN_DATE.fullmatch(text) is not None
     bare = text.removeprefix(field.unit)
     number = None if field.decimal_comma and with_point(bare) != bare else PLAIN_NUMBER.match(bare)
     if number is None or (number.end() < len(bare) and not same_unit(bare[number.end() :].strip(), field.unit)):

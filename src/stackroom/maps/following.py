@@ -6,7 +6,7 @@ colours and lists of ids take half a second of a core for 20,000 records.
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,24 +35,17 @@ ASKED = 3 * BESIDE
 
 
 class FinishedMaps:
-    """An LRU cache of finished forms of one map, by what they follow from beside it. Thread-safe."""
+    """The last finished forms of one map, by what they follow from beside it. Thread-safe."""
 
-    def __init__(self, size: int = MOST_KEPT) -> None:
-        self._size = size
-        self._kept: OrderedDict[Hashable, Finished] = OrderedDict()
-        self._guard = threading.Lock()
+    def __init__(self) -> None:
+        self._kept: deque[tuple[Hashable, Finished]] = deque(maxlen=MOST_KEPT)
 
     def find_or_make(self, key: Hashable, make: Callable[[], Finished]) -> Finished:
         """Return the form of this key, made where it is not kept; two callers at once may both make it."""
-        with self._guard:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        made = make()
-        with self._guard:
-            self._kept[key] = made
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+        made = next((form for known, form in list(self._kept) if known == key), None)
+        if made is None:
+            made = make()
+            self._kept.append((key, made))
         return made
 
 

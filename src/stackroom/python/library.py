@@ -1,8 +1,10 @@
 """A library that is opened from Python: its catalogues, what is added to it, and every tool of its server."""
 
+import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,11 +22,13 @@ from stackroom.generic.tools import GenericTools
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import load_target
 from stackroom.python.catalogue import Catalogue, as_filters, list_whole
 from stackroom.python.results import Record, Results, text_columns
-from stackroom.python.rows import GivenRows, rows_of
 from stackroom.settings import load_settings
+from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions
+from stackroom.sources.port import RowSource, SourceRow
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import validate_fields
 
@@ -187,3 +191,55 @@ class Library:
     def _recipe(self, order: Order, choices: Choices) -> Recipe:
         known = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
         return known or own_recipe(propose(order.source, name=order.name, choices=choices).loaded)
+
+
+ARROW_TABLE = "arro3.core:Table"
+MISSING = ("NaTType", "NAType")
+"""The classes of what pandas has for a missing date or value."""
+
+
+class GivenRows(RowSource):
+    """Implements `RowSource` for rows that a program gives; given again, they take the place of the former ones."""
+
+    def __init__(self, name: str, rows: list[Mapping[str, Any]]) -> None:
+        self._name = name
+        self._rows = rows
+
+    @property
+    def name(self) -> str:
+        """The catalogue's name, marked as no file."""
+        return f"python:{self._name}"
+
+    def count_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows."""
+        for number, row in islice(enumerate(self._rows, 1), start, None):
+            yield SourceRow(place=f"row {number}", values={str(name): _plain(cell) for name, cell in row.items()})
+
+
+def rows_of(table: Any) -> list[Mapping[str, Any]]:
+    """Return the rows of a DataFrame, of an Arrow table, or of an iterable of dictionaries."""
+    if hasattr(table, "to_dicts"):  # polars
+        rows = table.to_dicts()
+    elif hasattr(table, "to_dict"):  # pandas
+        rows = table.to_dict(orient="records")
+    elif hasattr(table, "__arrow_c_stream__"):
+        columns = load_target(ARROW_TABLE)(table)
+        named = {name: columns[name].to_pylist() for name in columns.column_names}
+        rows = [dict(zip(named, cells, strict=True)) for cells in zip(*named.values(), strict=True)]
+    else:
+        rows = list(table) if isinstance(table, Iterable) else None
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        kind = type(table).__name__
+        raise InputError(f"a table is a path, a DataFrame, an Arrow table or dictionaries with values; given: {kind}")
+    return list(rows)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell without what only a DataFrame has: NaN, and scalars of numpy."""
+    cell = cell.item() if hasattr(cell, "item") and not hasattr(cell, "__len__") else cell
+    is_number = not isinstance(cell, float) or math.isfinite(cell)
+    return plain_value(cell) if is_number and type(cell).__name__ not in MISSING else None

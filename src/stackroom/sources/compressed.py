@@ -1,9 +1,7 @@
-"""Reading files that are plain or compressed (`.gz`, `.zst`, `.bz2`, `.xz`), bounded by what they unpack to."""
+"""Reading files that are plain or compressed (`.gz`, `.zst`), bounded by what they unpack to."""
 
-import bz2
 import gzip
 import io
-import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ UNPACKED_TIMES = 200
 """A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
 LONGEST_LINE = 64 * MEGABYTE
 """The most bytes of a line, and characters of a cell: each is in memory as a whole."""
-COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files."""
 READ_BYTES = 1 << 20
 
@@ -66,7 +64,7 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
             plain = _decompressor(raw, path.suffix.lower())
             bounded = plain if plain is raw else BoundedFile(plain, path)
             yield io.BufferedReader(cast(Any, bounded), buffer_size=READ_BYTES)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError) as error:
+    except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
@@ -122,8 +120,4 @@ def require_file(path: Path) -> Path:
 def _decompressor(raw: BinaryIO, suffix: str) -> Any:
     if suffix == ".zst":
         return zstd.ZstdFile(raw)
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw)
-    return lzma.LZMAFile(raw) if suffix == ".xz" else raw
+    return gzip.GzipFile(fileobj=raw) if suffix == ".gz" else raw

@@ -1,7 +1,7 @@
 """Sources of music, and the mapping of their rows to records.
 
     a folder of audio files    artists, albums and tracks by their tags (`grouping`)
-    an SQLite file             the Chinook database (`chinook`)
+    an SQLite file             the Chinook database
     rows in this layout        of any other source: one record for each row, with `id`, `kind` and `name`
 
 Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,10 @@ from typing import Any
 import orjson
 
 from stackroom.api import ExpectedError, InputError, Record, RecordId, RowMapping, RowSource, SourceRow, Tag
-from stackroom.api.rows import Ledger, find_path, without_compression
+from stackroom.api.rows import Ledger, ReadOptions, SqliteRows, WholeRows, find_path, without_compression
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture
-from stackroom_catalogues.music.chinook import find_rows
-from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
+from stackroom_catalogues.music.grouping import COVERS, KINDS, MOST_GENRES, Tagged, group_rows
 from stackroom_catalogues.music.synth import file_of, load_pieces, render
 
 GENRE = "genre"
@@ -197,3 +197,78 @@ def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
     if not number.is_integer():
         raise InputError(f"'{field}' is {_text(row.get(field))[:60]!r}, not a whole number such as 3")
     return int(number)
+
+
+TABLES = frozenset({"Artist", "Album", "Track", "Genre"})
+TABLES_QUERY = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+GENRES = f"""
+(
+    SELECT json_group_array(Name) FROM (
+        SELECT Genre.Name
+        FROM Track
+        JOIN Genre USING (GenreId)
+        JOIN Album AS Own USING (AlbumId)
+        WHERE {{condition}}
+        GROUP BY Genre.Name
+        ORDER BY count(*) DESC, Genre.Name
+        LIMIT {MOST_GENRES}
+    )
+) AS genres
+"""
+ARTISTS_QUERY = f"""
+SELECT
+    'artist-' || ArtistId AS id,
+    'artist' AS kind,
+    Name AS name,
+    {GENRES.format(condition="Own.ArtistId = Artist.ArtistId")}
+FROM Artist
+ORDER BY ArtistId
+"""
+ALBUMS_QUERY = f"""
+SELECT
+    'album-' || AlbumId AS id,
+    'album' AS kind,
+    Title AS name,
+    json_array('artist-' || ArtistId) AS artist_ids,
+    json_array(Artist.Name) AS artists,
+    {GENRES.format(condition="Own.AlbumId = Album.AlbumId")},
+    (
+        SELECT round(sum(Milliseconds) / 1000.0, 3)
+        FROM Track
+        WHERE Track.AlbumId = Album.AlbumId
+    ) AS seconds
+FROM Album
+JOIN Artist USING (ArtistId)
+ORDER BY AlbumId
+"""
+TRACKS_QUERY = """
+SELECT
+    'track-' || TrackId AS id,
+    'track' AS kind,
+    Track.Name AS name,
+    json_array('artist-' || ArtistId) AS artist_ids,
+    json_array(Artist.Name) AS artists,
+    'album-' || AlbumId AS album_id,
+    Album.Title AS album,
+    Composer AS composers,
+    json_array(Genre.Name) AS genres,
+    row_number() OVER (PARTITION BY AlbumId ORDER BY TrackId) AS position,
+    Milliseconds / 1000.0 AS seconds
+FROM Track
+LEFT JOIN Album USING (AlbumId)
+LEFT JOIN Artist USING (ArtistId)
+LEFT JOIN Genre USING (GenreId)
+ORDER BY TrackId
+"""
+
+
+def find_rows(path: Path) -> WholeRows | None:
+    """Return the rows of a file with the tables of Chinook; None for other files."""
+    tables = {row.values.get("name") for row in SqliteRows(path, ReadOptions(query=TABLES_QUERY)).iter_rows()}
+    return WholeRows(path, partial(_read_rows, path)) if tables >= TABLES else None
+
+
+def _read_rows(path: Path) -> list[SourceRow]:
+    """Return artists, then albums, then tracks."""
+    queries = (ARTISTS_QUERY, ALBUMS_QUERY, TRACKS_QUERY)
+    return [row for query in queries for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()]

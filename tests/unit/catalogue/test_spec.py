@@ -50,19 +50,3 @@ def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its
 def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
     columns = {field.name for field in PACKAGES.get("anime").spec.column_fields}
     assert columns == {"type", "episodes", "status", "season", "year", "duration", "tags", "popularity"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"title": "A", "plot": "B"}, "B"),
-        ({"title": "A", "plot": ""}, "A"),
-        ({"title": "A"}, "A"),
-        ({}, ""),
-    ],
-)
-def test_a_record_with_none_of_the_fields_of_the_template_is_embedded_by_the_other(
-    fields: dict[str, Any], text: str
-) -> None:
-    spec = EmbedSpec(parts=parse_template("{plot}"), otherwise=parse_template("{title}"))
-    assert embedding_text(spec, Record(id=RecordId("1"), fields=fields)) == text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldRole, FieldSpec, FieldType, PreferencesSpec
+from stackroom.catalogue.spec import CatalogueSpec, DateOrder, FieldRole, FieldSpec, FieldType, PreferencesSpec
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import ReadRow, build_mapping
 from stackroom.model.record import Tag
@@ -160,25 +160,6 @@ def test_the_order_of_day_and_month_is_that_of_the_column(raw: str) -> None:
     advice = r'date such as 2015-04-30; if the month comes first in this column, add date_order = "mdy" to the field$'
     with pytest.raises(InputError, match=advice):
         read(raw, FieldType.DATE)
-
-
-@pytest.mark.parametrize(
-    ("raw", "epoch", "value"),
-    [
-        (0, Epoch.SECONDS, "1970-01-01"),
-        ("1430352000", Epoch.SECONDS, "2015-04-30"),
-        (1430352000999, Epoch.MILLISECONDS, "2015-04-30"),
-        (-86400, Epoch.SECONDS, "1969-12-31"),
-    ],
-)
-def test_a_moment_is_counted_from_1970_where_that_is_declared(raw: Any, epoch: Epoch, value: str) -> None:
-    assert read(raw, FieldType.DATE, epoch=epoch) == value
-
-
-@pytest.mark.parametrize("raw", ["2015-04-30", "soon", 10**30])
-def test_what_is_no_moment_is_refused_where_one_is_declared(raw: Any) -> None:
-    with pytest.raises(InputError, match="not a date"):
-        read(raw, FieldType.DATE, epoch=Epoch.SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackroom.errors import InputError
-from stackroom.maps.area import find_within, parse_area
+from stackroom.maps.map_file import find_within, parse_area
 
 CORNER = st.tuples(st.integers(-20, 20), st.integers(-20, 20))
 

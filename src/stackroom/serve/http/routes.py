@@ -21,13 +21,20 @@ from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.accounts import account_endpoints
 from stackroom.serve.http.endpoints import INVALID, ServerRequest, read_request
-from stackroom.serve.http.file_reply import count_sent, file_reply
 from stackroom.serve.http.guard import Authenticated, WithBody
 from stackroom.serve.http.health import health_endpoints
 from stackroom.serve.http.openapi import openapi_endpoint
 from stackroom.serve.http.page import page_endpoints
 from stackroom.serve.http.protocols import ProtocolLogins, build_protocol_app, text_reply
-from stackroom.serve.http.replies import CONTENT_HEADERS, NO_STORE, PRIVATE, model_reply, with_error_replies
+from stackroom.serve.http.replies import (
+    CONTENT_HEADERS,
+    NO_STORE,
+    PRIVATE,
+    count_sent,
+    file_reply,
+    model_reply,
+    with_error_replies,
+)
 from stackroom.serve.http.rest import rest_endpoints
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply

@@ -7,7 +7,7 @@ for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets. The 
 import re
 import unicodedata
 from calendar import monthrange
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from typing import Literal
 
@@ -86,14 +86,6 @@ def date_order_of(text: str) -> Order | None:
 def first_day(iso: str) -> date:
     """Return the first day of an ISO date of any precision; a text that is none is a ValueError."""
     return date.fromisoformat(f"{iso}-01-01"[:10] if len(iso) in (4, 7) else iso)
-
-
-def find_epoch(number: float, *, milliseconds: bool) -> str | None:
-    """Return the day of a moment that is counted from 1970, in UTC, or None if it is beyond all dates."""
-    try:
-        return datetime.fromtimestamp(number / 1000 if milliseconds else number, tz=UTC).date().isoformat()
-    except (OverflowError, OSError, ValueError):
-        return None
 
 
 def _iso(year: int, month: int = 0, day: int = 0) -> str | None:

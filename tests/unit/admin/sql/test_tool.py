@@ -44,7 +44,7 @@ def open_songs(open_songs: Callable[[str], Any], tmp_path: Path) -> Iterator[Cal
 @pytest.fixture(autouse=True)
 def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lowest priority gets no time at all beside other work."""
-    monkeypatch.setattr("stackroom.admin.sql.children.LOWEST_PRIORITY", 0)
+    monkeypatch.setattr("stackroom.admin.sql.tool.LOWEST_PRIORITY", 0)
 
 
 @pytest.fixture
