@@ -123,9 +123,7 @@ def wish_weight(spec: RecommendSpec, count: int) -> float:
 def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequence[Wish]) -> Floats:
     """Return for each candidate the mean score of the wishes; there must be one."""
     scores = [
-        score_checks(reader.terms(wish.checks.field, candidates), wish.checks)
-        if wish.checks is not None
-        else _near(reader, candidates, wish)
+        score_checks(reader, candidates, wish.checks) if wish.checks is not None else _near(reader, candidates, wish)
         for wish in wishes
     ]
     means: Floats = np.mean(scores, axis=0)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, MoodSpec
+from stackroom.model.record import Key
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
@@ -99,20 +100,20 @@ def _had(values: Iterable[str], tags: FieldValues) -> tuple[str, ...]:
     return tuple(value for value in values if tags.count_of(value))
 
 
-def score_checks(terms: Sequence[frozenset[str]], checks: Checks) -> Floats:
+def score_checks(reader: ShelfReader, keys: Sequence[Key], checks: Checks) -> Floats:
     """Return how well the values of each record meet a wish, 0–1."""
-    for_it = _counted(terms, checks.sought, checks.near)
-    against = _counted(terms, checks.avoided, checks.disliked)
-    against[[not some for some in terms]] = HALF  # nothing is known of a record without values
-    if not checks.sought and not checks.near:
-        return 1 - against
-    if not checks.avoided and not checks.disliked:
+    for_it = _counted(reader, keys, checks.field, checks.sought, checks.near)
+    is_sought = bool(checks.sought or checks.near)
+    if is_sought and not checks.avoided and not checks.disliked:
         return for_it
-    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against)
+    against = _counted(reader, keys, checks.field, checks.avoided, checks.disliked)
+    silent = np.flatnonzero(for_it + against == 0)
+    terms = reader.terms(checks.field, [keys[place] for place in silent.tolist()])
+    against[silent[[not some for some in terms]]] = HALF  # nothing is known of a record without values
+    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against) if is_sought else 1 - against
 
 
-def _counted(terms: Sequence[frozenset[str]], whole: Sequence[str], half: Sequence[str]) -> Floats:
+def _counted(reader: ShelfReader, keys: Sequence[Key], field: str, whole: Sequence[str], half: Sequence[str]) -> Floats:
     """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one, up to 1."""
-    full, part = frozenset(map(term_of, whole)), frozenset(map(term_of, half))
-    counted = [1.0 if not full.isdisjoint(some) else min(1.0, HALF * len(part & some)) for some in terms]
-    return np.array(counted, dtype=float)
+    full, part = (reader.count_terms(field, set(map(term_of, values)), keys) for values in (whole, half))
+    return np.where(full > 0, 1.0, np.minimum(1.0, HALF * part))

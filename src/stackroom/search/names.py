@@ -479,27 +479,27 @@ def _is_in_other_script(text: str) -> bool:
 
 def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords) -> dict[Key, float]:
     """Return records with a name that has all words of the query, or whose words are all in the query."""
-    asked = frozenset(words.weights)
+    asked, longest = frozenset(words.weights), max(words.weights, key=len, default="\0")
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
     scored: dict[Key, float] = {}
-    for key, names in zip(keys, reader.name_lines(keys), strict=True):
-        near = [name.split("\t") for name in names if any(map(name.__contains__, beginnings))]
-        each = [_score(tokens, asked, words) for name, tokens in near if _may_match(name, beginnings)]
+    for key, lines in zip(keys, reader.name_lines(keys), strict=True):
+        names = [(name, tokens.split()) for name, tokens in [line.split("\t") for line in lines] if tokens]
+        near = [(name, has) for name, has in names if longest in has or has[0] in asked]
+        each = [_score(frozenset(has), asked, words) for name, has in near if _is_near(name, beginnings)]
         scored[key] = max(each, default=0.0)
     return {key: score for key, score in scored.items() if score}
 
 
-def _may_match(name: str, beginnings: Sequence[str]) -> bool:
-    """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
+def _is_near(name: str, beginnings: Sequence[str]) -> bool:
+    """Tell whether a name has the beginnings of all words of the query; a short one, of any."""
     has = name.__contains__
     is_short = len(name.split()) <= len(beginnings) + EXTRA_WORDS
     return any(map(has, beginnings)) if is_short else all(map(has, beginnings))
 
 
-def _score(tokens: str, asked: frozenset[str], words: WeighedWords) -> float:
-    name = frozenset(tokens.split())
+def _score(name: frozenset[str], asked: frozenset[str], words: WeighedWords) -> float:
     if asked <= name:
         least, more = WORDS_OF_NAME
         return least + more * len(asked) / len(name)
-    share = words.share_of(name) if name and name <= asked else 0.0
+    share = words.share_of(name) if name <= asked else 0.0
     return NAME_WITHIN * share if share >= NAME_SHARE else 0.0

@@ -224,8 +224,10 @@ class Ranked:
         """Say that no record, or not this one, has a word of the query; empty where none of weight is missing."""
         words, row = self.trace.query.words, self.trace.find_row(hit.key)
         is_whole = row is None or self.trace.candidates.share[row] > 1 - MATTERS
+        if is_whole or hit.reasons["name"] >= NAMED:
+            return ""
         heavy = {token for token in words.weights if words.share_of([token]) >= MATTERS} - ORDINARY_TOKENS
-        if is_whole or hit.reasons["name"] >= NAMED or not heavy:
+        if not heavy:
             return ""
         here = set(text_tokens(hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)))
         token = max(sorted(heavy - here), key=words.weights.__getitem__, default="")
@@ -299,7 +301,7 @@ def falling(strengths: Floats) -> Floats:
     ranked = np.sort(strengths)[::-1]
     means: list[float] = []
     counts: list[int] = []
-    head = int(np.flatnonzero(strengths >= TIERS[0]).max(initial=0)) + 1
+    head = int((strengths >= TIERS[0]).nonzero()[0].max(initial=0)) + 1
     for strength in strengths[:head].tolist():
         mean, count = strength, 1
         while means and means[-1] < mean:
@@ -318,16 +320,16 @@ def rows_for(limit: int) -> int:
     return (-(-limit // BEST) + 1) * BEST
 
 
-def rank_rows(trace: Trace, rows: Sequence[int]) -> tuple[RankedKey, ...]:
+def rank_rows(trace: Trace, places: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as ranked keys."""
-    candidates = trace.candidates
+    candidates, rows = trace.candidates, np.array(places, dtype=np.intp)
     parts = {"bm25": candidates.bm25, "name": candidates.name, "known": candidates.known, "named": candidates.named}
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine
     parts["fused"] = trace.fused
     each_reasons = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
     return tuple(
-        RankedKey(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
+        RankedKey(key, score, match_type, dict(zip(parts, reasons, strict=True)))
         for key, score, match_type, reasons in zip(
             candidates.keys[rows].tolist(),
             trace.scores[rows].tolist(),

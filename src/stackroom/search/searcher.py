@@ -23,7 +23,7 @@ from stackroom.search.evidence import (
     weigh_evidence,
     weigh_words,
 )
-from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, discount_little_known, line_up
+from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, line_up, shorten_little_known
 from stackroom.search.moods import QueryMoods, read_moods, score_checks
 from stackroom.search.names import find_names
 from stackroom.search.ranked import (
@@ -189,12 +189,13 @@ class Searcher:
         self, reader: ShelfReader, text: str, vector: Vector | None, *, terms: TextQuery | None = None
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
-        looked_for = terms or analyse_query(asked, synonyms=self.spec.synonyms)
+        words = analyse_query(asked, synonyms={})
+        looked_for = terms or (analyse_query(asked, synonyms=self.spec.synonyms) if self.spec.synonyms else words)
         moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
             text=asked,
             terms=looked_for,
-            words=weigh_words(reader, analyse_query(asked, synonyms={}), looked_for),
+            words=weigh_words(reader, words, looked_for),
             vector=vector,
             moods=moods,
         )
@@ -267,30 +268,30 @@ class Searcher:
         nearest: Ranking,
     ) -> Candidates:
         found, search = keys.tolist(), self.search_spec
-        candidates = line_up(
+        known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
+        vectors = np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found)
+        return line_up(
             keys,
             lexical=lexical,
             having=having,
             names=names,
             nearest=nearest,
-            vectors=np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found),
+            vectors=shorten_little_known(vectors, known, search.little_known_discount if self.spec.known else 0.0),
             query=query.vector,
-            known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
+            known=known,
             named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
             mood=_mood_of(reader, query.moods, found),
             is_mood=query.moods is not None and query.moods.is_whole,
             full_score=query.words.total,
             some_await_vectors=reader.awaiting_vectors > 0,
         )
-        discount = search.little_known_discount if self.spec.known else 0.0
-        return discount_little_known(candidates, query.vector, discount)
 
 
 def _mood_of(reader: ShelfReader, moods: QueryMoods | None, keys: Sequence[Key]) -> Floats | None:
     """Return how well each record meets the moods of a query; None where it has none."""
     if moods is None:
         return None
-    scores = [score_checks(reader.terms(checks.field, keys), checks) for checks in moods.checks]
+    scores = [score_checks(reader, keys, checks) for checks in moods.checks]
     mean: Floats = np.mean(scores, axis=0)
     return mean
 
@@ -341,7 +342,8 @@ def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
     if len(order) > limit:
         order = order[scores[order] >= scores[order[limit - 1]]]
     rows: list[int] = order.tolist()
-    if (scores[order[1:]] == scores[order[:-1]]).any():
+    later, before = order[1:], order[:-1]
+    if ((scores[later] == scores[before]) & (fused[later] == fused[before])).any():
         ids = dict(zip(rows, reader.ids(trace.candidates.keys[rows].tolist()), strict=True))
         rows.sort(key=lambda row: (-scores[row], -fused[row], ids[row]))
     return rows[:limit]

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
@@ -126,17 +127,20 @@ class FieldValues:
 
     def named_in(self, text: str) -> list[ValueMatch]:
         """Return the values that a sentence names and records have, in its order; of overlapping names the longest."""
-        cleaned, found = clean(text), dict[int, ValueMatch]()
+        cleaned, found, taken = clean(text), dict[int, ValueMatch](), set[int]()
         words = _words_of(cleaned)
-        free, keys = [True] * len(words), [word.key for word in words]
-        for size in range(min(self._longest_name, len(words)), 0, -1):
-            for start in range(len(words) - size + 1):
-                key = " ".join(keys[start : start + size]) if all(free[start : start + size]) else ""
-                value = self._by_key.get(key) or self._by_joined.get(key.replace(" ", "")) if key else None
-                if value is not None and self.counts.get(value):
-                    asked = cleaned[words[start].start : words[start + size - 1].end]
-                    found[start] = ValueMatch(value, asked, True)
-                    free[start : start + size] = [False] * size
+        keys, known = [word.key for word in words], self._by_joined
+        spans = [
+            (start, start + size)
+            for start in range(len(keys))
+            for size, joined in enumerate(accumulate(keys[start : start + self._longest_name]), start=1)
+            if joined in known
+        ]
+        for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
+            value = self._find_by_key(" ".join(keys[start:end]))
+            if value is not None and self.counts.get(value) and taken.isdisjoint(range(start, end)):
+                found[start] = ValueMatch(value, cleaned[words[start].start : words[end - 1].end], True)
+                taken.update(range(start, end))
         return [found[start] for start in sorted(found)]
 
     def _answer(self, asked: str) -> str | None:

@@ -46,6 +46,7 @@ PANIC = "PanicException"
 """The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
 
 Clause = tuple[tantivy.Occur, tantivy.Query]
+Hits = Sequence[tuple[float, tantivy.DocAddress]]
 
 logger = logging.getLogger(__name__)
 
@@ -131,11 +132,8 @@ class TextIndex:
             return build_ranking((), (), limit=0)
         asked = self._meeting(conditions, self._any_term(query, fields))
         with self._failing_as(DamagedIndexError, "searched"):
-            found = _search_past_ties(searcher, asked, limit, counted=counted)
-            hits = found.hits
-            keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
-        total = _count_of(found) if counted else None
-        return build_ranking(keys, [score for score, _ in hits], limit=limit, total=total)
+            hits, total = _search_past_ties(searcher, asked, limit, counted=counted)
+            return build_ranking(*_keys_and_scores(searcher, hits), limit=limit, total=total)
 
     def having_words(
         self, words: TextQuery, conditions: Iterable[Condition], *, searcher: tantivy.Searcher, limit: int
@@ -147,8 +145,7 @@ class TextIndex:
         asked = self._meeting(conditions, tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each]))
         with self._failing_as(DamagedIndexError, "searched"):
             hits = searcher.search(asked, limit=limit, count=False).hits
-            keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
-        return build_ranking(keys, [score for score, _ in hits], limit=limit)
+            return build_ranking(*_keys_and_scores(searcher, hits), limit=limit)
 
     def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
         """Return how many of the searcher's documents have each token."""
@@ -176,9 +173,8 @@ class TextIndex:
             asked = self._any_term(TextQuery(terms=(term,)), self._text_weights())
             both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
             with self._failing_as(DamagedIndexError, "searched"):
-                hits = searcher.search(both, limit=len(rows), count=False).hits
-                found = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
-            scores[[rows[key] for key in found.tolist()], column] = [score for score, _ in hits]
+                found, each = _keys_and_scores(searcher, searcher.search(both, limit=len(rows), count=False).hits)
+            scores[[rows[key] for key in found.tolist()], column] = each
         return scores
 
     def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
@@ -336,7 +332,7 @@ def _filter_name(field: str) -> str:
 
 def _search_past_ties(
     searcher: tantivy.Searcher, query: tantivy.Query, limit: int, *, counted: bool
-) -> tantivy.SearchResult:
+) -> tuple[Hits, int | None]:
     """Search deep enough to find every hit that ties with the last one, so that ties can be broken by key."""
     limit = max(limit, 1)
     depth = limit + SPARE_HITS
@@ -344,8 +340,13 @@ def _search_past_ties(
         found = searcher.search(query, limit=depth, count=counted)
         hits = found.hits
         if len(hits) < depth or hits[limit - 1][0] > hits[-1][0] or depth >= limit + MAX_TIES:
-            return found
+            return hits, _count_of(found) if counted else None
         depth = min(4 * depth, limit + MAX_TIES)
+
+
+def _keys_and_scores(searcher: tantivy.Searcher, hits: Hits) -> tuple[NDArray[np.int64], Sequence[float]]:
+    scores, addresses = zip(*hits, strict=True) if hits else ((), ())
+    return np.array(searcher.fast_field_values(KEY, list(addresses)), dtype=np.int64), scores
 
 
 def _count_of(found: Any) -> int:

@@ -148,7 +148,7 @@ def code_dots(some: Codes, codes: Codes) -> Scores:
         return np.empty((len(some), 0), np.float32)
     _use_dot_products()
     threads = 1 if len(some) == 1 else THREADS
-    return np.asarray(simsimd.cdist(some, codes, metric="dot", threads=threads), dtype=np.float32)
+    return np.asarray(simsimd.cdist(some, codes, metric="dot", threads=threads, out_dtype="f32"))
 
 
 @cache

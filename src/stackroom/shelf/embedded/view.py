@@ -3,7 +3,7 @@
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -267,15 +267,13 @@ class EmbeddedView(StoreView):
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows."""
-        rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
-        for segment in self._segments:
-            found = segment.rows_of(keys)
-            here = found >= 0
-            if segment.vectors is not None and len(self._segments) == 1 and here.all():
-                return segment.vectors.exact.take(found, axis=0)
-            if segment.vectors is not None and here.any():
-                rows[here] = segment.vectors.exact[found[here]]
-        return rows
+        vectors = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
+        for segment, here, rows in self._placed(keys):
+            if segment.vectors is not None and len(self._segments) == 1 and len(here) == len(keys):
+                return segment.vectors.exact.take(rows, axis=0)
+            if segment.vectors is not None:
+                vectors[here] = segment.vectors.exact.take(rows, axis=0)
+        return vectors
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
         """Return the vectors of records as the model made them, without those of records that were changed since."""
@@ -299,45 +297,44 @@ class EmbeddedView(StoreView):
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
         titles = [""] * len(keys)
-        for segment in self._segments:
-            rows = segment.rows_of(keys)
-            here = np.flatnonzero(rows >= 0)
-            for place, title in zip(here.tolist(), segment.titles.first_names(rows[here]), strict=True):
+        for segment, here, rows in self._placed(keys):
+            for place, title in zip(here.tolist(), segment.titles.first_names(rows), strict=True):
                 titles[place] = title
         return titles
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
         texts: dict[int, bytes] = {}
-        for segment in self._segments:
-            rows = segment.rows_of(keys)
-            here = np.flatnonzero(rows >= 0)
-            texts |= zip(here.tolist(), segment.columns.texts[name].texts_at(rows[here]), strict=True)
+        for segment, here, rows in self._placed(keys):
+            texts |= zip(here.tolist(), segment.columns.texts[name].texts_at(rows), strict=True)
         return [texts[place] for place in range(len(keys))]
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return the terms of a column for each of these keys."""
         found: dict[int, frozenset[str]] = {}
-        for segment in self._segments:
-            rows = segment.rows_of(keys)
-            here = np.flatnonzero(rows >= 0)
-            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
+        for segment, here, rows in self._placed(keys):
+            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows), strict=True))
         return [found.get(index, frozenset()) for index in range(len(keys))]
 
     def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return how many of the terms each of these keys has in a column."""
         wanted, counts = list(terms), np.zeros(len(keys), dtype=np.int64)
-        for segment in self._segments:
-            rows = segment.rows_of(keys)
-            counts[rows >= 0] = segment.columns.terms[field].count_at(wanted, rows[rows >= 0])
+        for segment, here, rows in self._placed(keys):
+            counts[here] = segment.columns.terms[field].count_at(wanted, rows)
         return counts
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return the number of a column for each of these keys."""
         values = np.full(len(keys), np.nan)
+        for segment, here, rows in self._placed(keys):
+            values[here] = segment.columns.numbers[field].values[rows]
+        return values
+
+    def _placed(self, keys: Sequence[Key]) -> Iterator[tuple[Segment, Integers, Integers]]:
+        """Yield each segment with the places of the keys that it has, and their rows."""
         for segment in self._segments:
             rows = segment.rows_of(keys)
-            values[rows >= 0] = segment.columns.numbers[field].values[rows[rows >= 0]]
-        return values
+            (here,) = (rows >= 0).nonzero()
+            yield segment, here, rows[here]
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
