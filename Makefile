@@ -20,8 +20,8 @@ serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; 
 
 test: $(STAMP)  ## install and run all tests; those of the page run even if another fails
 	worst=0; \
-	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) -m "not web" || worst=$$?; \
-	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m web tests/web || worst=$$?; \
+	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) --ignore=tests/web || worst=$$?; \
+	$(BIN)/python -m pytest -n 2 $(BY_FILE) tests/web || worst=$$?; \
 	exit $$worst
 
 quick: $(STAMP)  ## run the tests of what has changed since the branch left main (or since BASE=COMMIT)

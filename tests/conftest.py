@@ -27,7 +27,7 @@ from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
-from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened
+from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, copy_samples, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.postgres import PostgresServer, is_available, open_server
 from support.processes import ServerProcess
@@ -129,29 +129,14 @@ def sample(sample_home: Path) -> Iterator[Library]:
 
 @pytest.fixture(scope="session")
 def plain_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with the sample catalogue without vectors: built in a moment, and needs no model."""
-    home = tmp_path_factory.mktemp("plain")
-    app = App(Settings(home=home))
-    add_sample(app, "anime", progress=lambda _report: None, embed=False)
-    app.close()
-    return home
+    """A library with the sample catalogue without vectors; needs no model."""
+    return copy_samples(tmp_path_factory.mktemp("plain"), "anime")
 
 
 @pytest.fixture(scope="session")
 def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with every sample catalogue, without vectors; a copy of one for all processes."""
-    home = tmp_path_factory.mktemp("whole")
-    shutil.copytree(kept_library("whole", build_whole), home, dirs_exist_ok=True)
-    return home
-
-
-def build_whole(home: Path) -> None:
-    """Build every sample catalogue without vectors."""
-    app = App(Settings(home=home))
-    for _package, sample in app.packages.iter_samples():
-        report = add_sample(app, sample.name, progress=lambda _report: None, embed=False)
-        assert (report.rejected, report.duplicates) == (0, 0)
-    app.close()
+    return copy_samples(tmp_path_factory.mktemp("whole"))
 
 
 @pytest.fixture(scope="session")

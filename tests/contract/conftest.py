@@ -42,9 +42,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out shelves in databases for the other catalogues."""
     if os.environ.get("STACKROOM_EVERY_SPEC"):
         return
-    left_out = [item for item in items if _is_left_out(getattr(item, "callspec", None))]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    left_out = {item for item in items if _is_left_out(getattr(item, "callspec", None))}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def _is_left_out(called: Any) -> bool:

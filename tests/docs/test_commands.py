@@ -12,11 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.cli.main import main
-from stackroom.settings import Settings
-from support.libraries import MODEL_CACHE
+from support.libraries import MODEL_CACHE, copy_samples
 from support.pages import (
     FENCED,
     ROOT,
@@ -108,10 +105,8 @@ def install_sample(name: str, library: Path, request: pytest.FixtureRequest) -> 
     if name == "anime":
         built = request.getfixturevalue("sample_home") / "catalogues" / name
         shutil.copytree(built, library / "catalogues" / name)
-        return
-    app = App(Settings(home=library, offline=True))
-    add_sample(app, name, progress=lambda _report: None, embed=False)
-    app.close()
+    else:
+        copy_samples(library, name)
 
 
 @pytest.fixture

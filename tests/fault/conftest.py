@@ -5,12 +5,17 @@ None of these clients is one that a library would let us write: they send what i
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stackroom.packages import PACKAGES
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.store_place import StorePlace, save_place
 from support.channels import Besieged, Channel, Channels, LineChannel
+from support.stock import MODEL, Stock
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +61,21 @@ def channels(besieged: Besieged, plain_home: Path) -> Iterator[Channels]:
     found = Channels(open_channel)
     yield found
     found.close()
+
+
+@pytest.fixture
+def server_of(place: StorePlace, tmp_path: Path) -> Iterator[Callable[[str], Stock]]:
+    """Opens the shelf of one server, by its name; the first one creates the store."""
+    opened: list[EmbeddedShelf] = []
+    spec = PACKAGES.get("anime").spec
+
+    def open_one(name: str) -> Stock:
+        (tmp_path / name).mkdir()
+        save_place(tmp_path / name, place)
+        make = EmbeddedShelf.open if opened else partial(EmbeddedShelf.create, model=MODEL)
+        opened.append(make(tmp_path / name, spec))
+        return Stock(shelf=opened[-1], spec=spec)
+
+    yield open_one
+    for shelf in opened:
+        shelf.close()

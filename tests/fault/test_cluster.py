@@ -12,12 +12,12 @@ import httpx
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.assembly.move import move_to_database
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.shelf.store_place import StorePlace
 from support.cluster import Cluster, open_cluster
+from support.libraries import copy_samples
 from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("N16"), pytest.mark.timeout(600)]
@@ -34,8 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     homes = [tmp_path_factory.mktemp(name) for name in ("first", "second", "third")]
 
     def share(url: str) -> None:
-        app = App(Settings(home=homes[0]))
-        add_sample(app, "music", progress=lambda _report: None, embed=False)
+        app = App(Settings(home=copy_samples(homes[0], "music")))
         place = StorePlace(url=f"{url}&target_session_attrs=read-write", schema="stackroom_music")
         move_to_database(app, "music", place, advance=lambda _step, _more: None)
         folder = app.library.get_installed("music").folder

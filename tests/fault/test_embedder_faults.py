@@ -11,6 +11,7 @@ from stackroom.embed.remote import RemoteEmbedder
 from stackroom.model.hits import MatchType, SearchMode, SearchPage
 from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
+from support.embedders import Clock
 from support.searching import ShelfSearcher, recommend
 
 pytestmark = pytest.mark.row("A12")
@@ -18,16 +19,6 @@ pytestmark = pytest.mark.row("A12")
 TIMEOUT_S = 0.3
 FAULTS = {"hang": "did not answer in time", "garbage": "not JSON", "500": "status 500"}
 """What goes wrong, and what the answer says of it; `tests/unit/embed` has all that can."""
-
-
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Searches:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,15 @@ from stackroom.tools.toolbox import Toolbox
 from support.postgres import DEBIAN, PostgresServer, open_server
 from support.processes import wait_until
 from support.served import Served, open_shelf
-from support.stock import MODEL, Stock
+from support.stock import MODEL, OpenServer, Stock
 
 pytestmark = pytest.mark.row("N16")
 
 SPEC = PACKAGES.get("anime").spec
-OpenServer = Callable[[str], Stock]
 
 
 @pytest.fixture(
+    scope="module",
     params=[
         None,
         pytest.param(
@@ -54,24 +54,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
 @pytest.fixture
 def place(database: PostgresServer) -> StorePlace:
     return database.new_place()
-
-
-@pytest.fixture
-def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name; the first one creates the store."""
-    opened: list[EmbeddedShelf] = []
-
-    def open_shelf(name: str) -> Stock:
-        folder = tmp_path / name
-        folder.mkdir()
-        save_place(folder, place)
-        shelf = EmbeddedShelf.open(folder, SPEC) if opened else EmbeddedShelf.create(folder, SPEC, model=MODEL)
-        opened.append(shelf)
-        return Stock(shelf=shelf, spec=SPEC)
-
-    yield open_shelf
-    for shelf in opened:
-        shelf.close()
 
 
 def shelf_of(stock: Stock) -> EmbeddedShelf:
@@ -272,15 +254,7 @@ def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
     first.put(first.record("heat", body="a robbery"))
     first.put(first.record("lost", body="a briefcase"))
     assert second.lexical("briefcase") == ["lost"]
-    schema = place.schema
-    for query in (
-        f"DELETE FROM {schema}.records WHERE id = 'lost'",
-        f"DELETE FROM {schema}.changes WHERE change_no = 2",
-        f"DELETE FROM {schema}.writes WHERE change_no = 2",
-        f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
-        f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
-    ):
-        database.execute(query)
+    database.undo_change(2, place.schema)
     assert first.put(first.record("new", body="a chase")) == 2
     for stock in (first, second):
         assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])

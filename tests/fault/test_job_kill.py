@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
@@ -22,6 +21,7 @@ from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.settings import Settings
 from support.dying import run_jobs
 from support.kills import Child
+from support.libraries import copy_samples
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -34,10 +34,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """A library with a catalogue, and an audit with old rows."""
-    settings = Settings(home=tmp_path / "home", offline=True)
-    app = App(settings)
-    add_sample(app, "anime", progress=lambda _report: None, embed=False)
-    app.close()
+    settings = Settings(home=copy_samples(tmp_path / "home", "anime"), offline=True)
     with closing(Control.open(settings)) as control:
         for number in range(ROWS):
             note(control.audit, number)

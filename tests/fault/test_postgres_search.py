@@ -1,6 +1,6 @@
 """A catalogue that is searched inside PostgreSQL while its database is away, is put back, or its update is judged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +14,12 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
 from support.postgres import PostgresServer, open_server
-from support.stock import MODEL, Stock
+from support.stock import MODEL, OpenServer, Stock
 
 SPEC = PACKAGES.get("anime").spec
-OpenServer = Callable[[str], Stock]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database() -> Iterator[PostgresServer]:
     with open_server() as server:
         yield server
@@ -29,22 +28,6 @@ def database() -> Iterator[PostgresServer]:
 @pytest.fixture
 def place(database: PostgresServer) -> StorePlace:
     return replace(database.new_place(), search=IN_DATABASE)
-
-
-@pytest.fixture
-def server_of(place: StorePlace, tmp_path: Path) -> Iterator[OpenServer]:
-    """Opens the shelf of one server, by its name."""
-    opened: list[EmbeddedShelf] = []
-
-    def open_one(name: str) -> Stock:
-        (tmp_path / name).mkdir()
-        save_place(tmp_path / name, place)
-        opened.append(EmbeddedShelf.create(tmp_path / name, SPEC, model=MODEL))
-        return Stock(shelf=opened[-1], spec=SPEC)
-
-    yield open_one
-    for shelf in opened:
-        shelf.close()
 
 
 def test_while_the_database_is_away_reads_are_refused_and_go_on_when_it_is_back(
@@ -68,15 +51,7 @@ def test_an_index_of_later_changes_than_a_store_that_was_put_back_is_built_anew(
     first.put(first.record("heat", body="a robbery"))
     first.put(first.record("lost", body="a briefcase"))
     assert second.lexical("briefcase") == ["lost"]
-    schema = place.schema
-    for query in (
-        f"DELETE FROM {schema}.records WHERE id = 'lost'",
-        f"DELETE FROM {schema}.changes WHERE change_no = 2",
-        f"DELETE FROM {schema}.writes WHERE change_no = 2",
-        f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
-        f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
-    ):
-        database.execute(query)
+    database.undo_change(2, place.schema)
     assert first.put(first.record("new", body="a chase")) == 2
     for stock in (first, second):
         assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])

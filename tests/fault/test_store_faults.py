@@ -1,6 +1,5 @@
 """Faults of an object store while collections are synced from it: what is served stays whole, and it is said."""
 
-import importlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -26,10 +25,11 @@ from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
 from support.gcs import GcsServer, running_gcs
+from support.late import LateModule, require_lance
 from support.processes import wait_until
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
-LanceRows = importlib.import_module("stackroom.sources.lance.rows").LanceRows
+require_lance()
+lancedb = LateModule("lancedb")
 
 PLACE = "gs://bucket/lancedb"
 SPEC = f"""{GAMES_SPEC}

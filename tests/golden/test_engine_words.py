@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,6 +46,7 @@ def words_of(package: CataloguePackage) -> set[str]:
     return {package.name, *package.spec.kinds, *(sample.name for sample in package.samples), *tools}
 
 
+@cache
 def forbidden_words() -> set[str]:
     return set().union(*(words_of(PACKAGES.get(name)) for name in SHIPPED))
 
@@ -58,7 +60,7 @@ def find_words(text: str, words: set[str]) -> Iterator[str]:
 
 def find_strings(text: str, words: set[str]) -> Iterator[str]:
     """Yield those of the words that are a whole string in the code."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(ast.parse(text)) if any(word in text for word in words) else ():
         if isinstance(node, ast.Constant) and node.value in words:
             yield str(node.value)
 

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import build_reference
@@ -24,9 +25,18 @@ DOCS = ROOT / "docs"
 PUBLIC = [name for name, item in vars(api).items() if not name.startswith("_") and not inspect.ismodule(item)]
 
 
-def write_pages(folder: Path) -> None:
-    for name, build in build_reference.PAGES.items():
-        (folder / name).write_text(build(), encoding="utf-8")
+@cache
+def page_of(name: str) -> str:
+    return build_reference.PAGES[name]()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The pages in a folder, to be compared with those that were built once for all tests."""
+    for name in build_reference.PAGES:
+        (tmp_path / name).write_text(page_of(name), encoding="utf-8")
+        monkeypatch.setitem(build_reference.PAGES, name, lambda name=name: page_of(name))
+    return tmp_path
 
 
 def example_of(page: str) -> str:
@@ -38,35 +48,28 @@ def example_of(page: str) -> str:
 def test_a_reference_page_is_what_the_code_says(name):
     page = (build_reference.TARGET / name).read_text(encoding="utf-8")
 
-    assert page == build_reference.PAGES[name](), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
+    assert page == page_of(name), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
 
 
-def test_a_page_that_was_changed_by_hand_is_named(tmp_path):
-    write_pages(tmp_path)
-    assert build_reference.lagging_pages(tmp_path) == []
+def test_a_page_that_was_changed_by_hand_or_is_missing_is_named(folder):
+    assert build_reference.lagging_pages(folder) == []
 
-    page = tmp_path / "errors.md"
+    page = folder / "errors.md"
     page.write_text(page.read_text(encoding="utf-8").replace("busy", "bussy"), encoding="utf-8")
 
-    assert build_reference.lagging_pages(tmp_path) == ["errors.md"]
+    (folder / "cli.md").unlink()
 
-
-def test_a_page_that_is_missing_is_named(tmp_path):
-    write_pages(tmp_path)
-    (tmp_path / "cli.md").unlink()
-
-    assert build_reference.lagging_pages(tmp_path) == ["cli.md"]
+    assert build_reference.lagging_pages(folder) == ["errors.md", "cli.md"]
 
 
 def test_the_pages_name_no_folder_of_the_machine_they_were_made_on():
-    for build in build_reference.PAGES.values():
-        page = build()
+    for page in map(page_of, build_reference.PAGES):
         assert str(ROOT) not in page
         assert str(Path.home()) not in page
 
 
 def test_the_pages_do_not_depend_on_the_terminal(monkeypatch):
-    before = build_reference.cli_page()
+    before = page_of("cli.md")
     monkeypatch.setenv("COLUMNS", "40")
 
     assert build_reference.cli_page() == before
@@ -79,7 +82,7 @@ def every_error(error: type[ExpectedError] = ExpectedError) -> Iterator[type[Exp
 
 
 def test_the_page_of_errors_has_every_code():
-    page = build_reference.errors_page()
+    page = page_of("errors.md")
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
     replies = {code for text in sources for code in re.findall(r'status_reply\([^,"]+, "(\w+)"', text)}
     codes = {error.code for error in every_error()} | replies
@@ -99,7 +102,7 @@ def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
 
     assert set(described) == set(tools)
     assert [name for name, tool in described.items() if tool.params is not tools[name].params] == []
-    assert "### `catalog.mutate`" in build_reference.tools_page()
+    assert "### `catalog.mutate`" in page_of("tools.md")
 
 
 def test_the_example_of_a_declaration_compiles(tmp_path):
@@ -133,7 +136,7 @@ def test_the_pages_for_users_have_every_command():
 
 
 def test_every_public_name_has_a_word_about_it_within_the_length_of_a_page():
-    pages = [build_reference.PAGES[name]() for name in ("python-api.md", "package-api.md")]
+    pages = [page_of(name) for name in ("python-api.md", "package-api.md")]
     assert all(f"`{name}" in pages[0] for name in dir(stackroom) if not name.startswith("_"))
     assert all(f"`{name}" in pages[1] for name in [*PUBLIC, "open_sample", "ServerContext", "CsvRows"])
     assert " at 0x" not in "".join(pages)

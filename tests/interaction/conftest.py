@@ -4,7 +4,6 @@ A way is a transport and an era of the protocol, such as `websocket 2026-07-28`.
 the same words, and its answer is brought into the same form, so that answers can be compared.
 """
 
-import importlib.resources
 import os
 import shutil
 import sys
@@ -22,13 +21,9 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
-from stackroom.packages import PACKAGES
-from stackroom.settings import Settings
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
 from support.hosting import FIXTURE_SERVER, Accounts, Hosted
+from support.libraries import copy_samples
 from support.processes import ServerProcess, wait_until
 
 
@@ -113,12 +108,7 @@ def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any) -> Iterat
 @pytest.fixture(scope="module")
 def music_hosted(tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
     """`stackroom serve --http` over the music sample alone, where nobody has an account yet."""
-    home = tmp_path_factory.mktemp("music")
-    app = App(Settings(home=home))
-    with importlib.resources.as_file(PACKAGES.get("music").samples[0].files) as path:
-        recipe, rows = package_recipe(PACKAGES.get("music")), open_rows(PACKAGES.get("music"), str(path))
-        add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
-    app.close()
+    home = copy_samples(tmp_path_factory.mktemp("music"), "music")
     environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "STACKROOM_EMBED_API_KEY": "sk-very-secret"}
     server = start_server(home, environment=environment)
     accounts = Accounts(home)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
-from stackroom.settings import Settings
+from support.libraries import copy_samples
 from support.rest_answers import watched_client
 
 pytestmark = pytest.mark.row("Z8")
@@ -36,22 +33,10 @@ def provider(file_server: Any, tagged_wav: Callable[..., bytes]) -> Any:
     return file_server
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with music and something else, as it is before anything is asked for."""
-    home = tmp_path_factory.mktemp("built")
-    app = App(Settings(home=home))
-    for name in ("music", "dnd"):
-        add_sample(app, name, progress=lambda _report: None, embed=False)
-    app.close()
-    return home
-
-
 @pytest.fixture
-def server(built: Path, tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
-    """A music server that may ask the provider."""
-    home = tmp_path / "home"
-    shutil.copytree(built, home)
+def server(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
+    """A server of music and something else that may ask the provider."""
+    home = copy_samples(tmp_path / "home", "music", "dnd")
     (home / "stackroom.toml").write_text(
         f"""
         [downloads]

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import sysconfig
 import venv
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from support.launching import run
 
 REPO = Path(__file__).parents[2]
 PAGE = REPO / "docs" / "write-a-catalogue.md"
@@ -44,13 +45,14 @@ class Workbench:
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     folder = tmp_path_factory.mktemp("bench")
-    venv.EnvBuilder(with_pip=True).create(folder / "venv")
+    venv.EnvBuilder().create(folder / "venv")
     packages = next((folder / "venv").glob("lib/python*/site-packages"))
     known = (REPO / "src", sysconfig.get_path("purelib"))
     (packages / "known.pth").write_text("".join(f"{path}\n" for path in known))
     programs = folder / "venv" / "bin"
-    (programs / "stackroom").write_text(f'#!/bin/sh\nexec {programs / "python"} -m stackroom "$@"\n')
-    (programs / "stackroom").chmod(0o755)
+    for name in ("pip", "stackroom"):
+        (programs / name).write_text(f'#!/bin/sh\nexec {programs / "python"} -m {name} "$@"\n')
+        (programs / name).chmod(0o755)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "STACKROOM"))},
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
@@ -127,8 +129,7 @@ def serving(workbench: Workbench, command: str, **options: Any) -> Iterator[subp
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    command = [sys.executable, "-m", "stackroom", "new", "workshop", "--output", str(tmp_path)]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    refused = run("new", "workshop", "--output", str(tmp_path), environment=os.environ)
     assert refused.returncode == 2
     assert "the folder is not empty; choose another --output" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -10,12 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.model.principal import LOCAL_USER, Quotas
-from stackroom.settings import Settings
 from support.cluster import Cluster, open_cluster
 from support.control import audit_rows
+from support.libraries import copy_samples
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("N16")
@@ -27,10 +25,7 @@ SEARCH = ("/v1/tools/catalog.search", {"query": "nocturne"})
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three servers on a library with the music sample."""
-    home = tmp_path_factory.mktemp("several")
-    app = App(Settings(home=home))
-    add_sample(app, "music", progress=lambda _report: None, embed=False)
-    app.close()
+    home = copy_samples(tmp_path_factory.mktemp("several"), "music")
     with open_cluster([home] * SERVERS) as cluster:
         yield cluster
 

@@ -1,15 +1,12 @@
 """A real server as py-sonic, a client of other music servers, sees it: browse, search, listen and keep."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
-from stackroom.settings import Settings
+from support.libraries import copy_samples
 
 libsonic = pytest.importorskip("libsonic", reason="py-sonic is not installed: pip install py-sonic")
 
@@ -19,20 +16,9 @@ MORNING, KING = "track-grieg-peer-gynt-suite-1-01", "track-grieg-peer-gynt-suite
 SUITE, GRIEG = "album-grieg-peer-gynt-suite-1", "artist-edvard-grieg"
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("built")
-    app = App(Settings(home=home))
-    add_sample(app, "music", progress=lambda _report: None, embed=False)
-    app.close()
-    return home
-
-
 @pytest.fixture
-def server(built: Path, tmp_path: Path, start_server: Any) -> Any:
-    home = tmp_path / "home"
-    shutil.copytree(built, home)
-    server = start_server(home, "--accounts")
+def server(tmp_path: Path, start_server: Any) -> Any:
+    server = start_server(copy_samples(tmp_path / "home", "music"), "--accounts")
     server.run("user", "add", "ada", "--one-time")
     return server
 

@@ -14,11 +14,11 @@ import pytest
 from mcp import Client
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from support.clients import McpAsker, Request, always
+from support.libraries import copy_samples
 
 pytestmark = [pytest.mark.model, pytest.mark.row("N8"), pytest.mark.row("Z14")]
 
@@ -64,11 +64,7 @@ def client_home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A library of one's own: anime with vectors, and the other samples without."""
     home = tmp_path_factory.mktemp("tasks") / "library"
     shutil.copytree(sample_home, home, symlinks=True)
-    app = App(Settings(home=home))
-    for name in ("papers", "music", "handbook"):
-        add_sample(app, name, progress=lambda _report: None, embed=False)
-    app.close()
-    return home
+    return copy_samples(home, "papers", "music", "handbook")
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
-import jsonschema
 import pytest
 
 from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from support.control import audit_rows
+from support.texts import require_fitting
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
@@ -106,7 +106,7 @@ def test_an_answer_fits_its_tool_s_own_schema(whole: Any) -> None:
         tool = whole.gate.toolbox_of(LOCAL_USER).tools.get(target)
         answer = whole.call(target, **arguments) if operation == "tools/call" and tool else None
         if answer and tool and not answer.is_error:
-            jsonschema.validate(answer.structured, tool.output_schema)
+            require_fitting(answer.structured, tool.output_schema)
 
 
 @pytest.mark.row("Z13")

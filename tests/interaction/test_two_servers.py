@@ -9,12 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
 from stackroom.settings import Settings
+from support.libraries import copy_samples
 from support.rest_answers import watched_client
 
 ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "STACKROOM_READ_PER_MINUTE": "100000"}
@@ -46,11 +45,7 @@ class Served:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with the music sample."""
-    home = tmp_path_factory.mktemp("two servers")
-    app = App(Settings(home=home))
-    add_sample(app, "music", progress=lambda _report: None, embed=False)
-    app.close()
-    return home
+    return copy_samples(tmp_path_factory.mktemp("two servers"), "music")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from stackroom.control.accounts.accounts import Accounts, User
@@ -17,6 +18,7 @@ from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
 from support.launching import launch
+from support.postgres import PostgresServer
 
 USUAL_QUOTAS = Quotas(read=120, write=30, sql=10)
 
@@ -43,6 +45,8 @@ class Place:
 
     url: str
     clock: Clock = field(default_factory=Clock)
+    is_spoilt: bool = False
+    """Whether its tables may be others than those of a new database, or processes may still write to them."""
     _opened: list[ControlDatabase] = field(default_factory=list)
 
     @property
@@ -61,6 +65,7 @@ class Place:
 
     def run(self, script: str, *arguments: str) -> Any:
         """Start a script in a process of its own, with the address as its first argument."""
+        self.is_spoilt = True
         command = [sys.executable, "-c", script, self.url, *arguments]
         return launch(command, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -78,6 +83,39 @@ class Place:
                 printed.append(process.stdout.read().strip())
         assert [process.returncode for process in processes] == [0] * count
         return printed
+
+
+class MadeSchemas:
+    """Schemas of PostgreSQL with the tables of a control database: making them takes longer than most tests.
+
+    After a test one is emptied; in the next it has another name, and whatever still runs finds nothing to write to.
+    """
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._free: list[str] = []
+        self._count = 0
+        self._make("control_made")
+
+    def take(self) -> str:
+        """Return the name of a schema as a new database has it."""
+        self._count += 1
+        schema = f"control_{self._count}"
+        if self._free:
+            self._server.execute(f"ALTER SCHEMA {self._free.pop()} RENAME TO {schema}")
+        else:
+            self._make(schema)
+        return schema
+
+    def give_back(self, schema: str) -> None:
+        """Put the rows of a new database in the place of those that a schema has."""
+        empty = Path(__file__).with_name("empty_control.sql").read_text(encoding="utf-8")
+        self._server.execute(empty.replace("SCHEMA_NAME", schema))
+        self._free.append(schema)
+
+    def _make(self, schema: str) -> None:
+        self._server.execute(f"CREATE SCHEMA {schema}")
+        ControlDatabase.open(self._server.url(schema)).close()
 
 
 @dataclass(frozen=True, kw_only=True)

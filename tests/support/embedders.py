@@ -52,3 +52,13 @@ class WordEmbedder:
     def _require_well(self) -> None:
         if self.problem:
             raise UnavailableError(self.problem)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import filelock
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -51,6 +52,23 @@ def kept_library(name: str, build: Callable[[Path], None]) -> Path:
     return kept
 
 
+def copy_samples(home: Path, *names: str) -> Path:
+    """Give a library samples without vectors, or all of them: copies of what `add_sample` has built once."""
+    built = kept_library("whole", _build_samples) / "catalogues"
+    for name in names or [folder.name for folder in built.iterdir()]:
+        shutil.copytree(built / name, home / "catalogues" / name)
+    return home
+
+
+def _build_samples(home: Path) -> None:
+    app = App(Settings(home=home))
+    for _package, sample in app.packages.iter_samples():
+        report = add_sample(app, sample.name, progress=lambda _report: None, embed=False)
+        assert (report.rejected, report.duplicates) == (0, 0)
+    app.close()
+
+
+@cache
 def _digest_of_sources() -> str:
     found = hashlib.sha256()
     for path in sorted((REPO / "src").rglob("*")):
@@ -118,8 +136,7 @@ class Library:
     def structured(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer, and return its structured content."""
         answer = self.call(tool, **arguments)
-        assert not answer.is_error, answer.text
-        assert answer.structured is not None
+        assert answer.structured is not None, answer.text
         return answer.structured
 
 

@@ -110,6 +110,17 @@ class PostgresServer:
             cursor = connection.execute(query, values)
             return cursor.fetchall() if cursor.description else []
 
+    def undo_change(self, number: int, schema: str) -> None:
+        """Put the store of a catalogue back to its state before its last change, which made a record."""
+        for query in (
+            f"DELETE FROM {schema}.records WHERE id IN (SELECT id FROM {schema}.changes WHERE change_no = {number})",
+            f"DELETE FROM {schema}.changes WHERE change_no = {number}",
+            f"DELETE FROM {schema}.writes WHERE change_no = {number}",
+            f"UPDATE {schema}.state SET (change_no, revision, token) = (SELECT change_no, revision, token"
+            f" FROM {schema}.writes ORDER BY revision DESC LIMIT 1)",
+        ):
+            self.execute(query)
+
     def end_connections(self) -> None:
         """Break every open connection, as a restart does."""
         self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
-
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue
-from support.texts import values_missing_from_text
+from support.texts import require_fitting, values_missing_from_text
 
 
 def open_shelf(shelf: Any, embedder: Any = None, *, name: str = "", calibration: Any = None) -> OpenCatalogue:
@@ -41,11 +39,10 @@ class Served:
     def ask(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer as its schemas say, and return its structured content."""
         answer = self.call(tool, principal=principal, **arguments)
-        assert not answer.is_error, answer.text
-        assert answer.structured is not None
+        assert answer.structured is not None, answer.text
         spec = self.gate.get_tool(principal, tool)
-        jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
-        jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
+        require_fitting(arguments, spec.input_schema)
+        require_fitting(answer.structured, spec.output_schema)
         return answer.structured
 
     def refusal(self, tool: str, /, **arguments: Any) -> tuple[str | None, str]:

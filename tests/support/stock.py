@@ -7,7 +7,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,10 @@ class Stock:
                 return tuple(group)
             case _:
                 return group[0]
+
+
+OpenServer = Callable[[str], Stock]
+"""Opens the shelf of a server, by its name."""
 
 
 class Other:

@@ -2,10 +2,24 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
+import jsonschema
+
 NO_NAMES: frozenset[str] = frozenset()
+
+
+def require_fitting(value: Any, schema: Mapping[str, Any]) -> None:
+    """Raise where a value is not as its schema says; the schema itself is checked too, once."""
+    _validator(json.dumps(schema)).validate(value)
+
+
+@cache
+def _validator(schema: str) -> Any:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema))
+    return jsonschema.Draft202012Validator(json.loads(schema))
 
 
 def values_missing_from_text(structured: Any, text: str, *, apart_from: Collection[str] = NO_NAMES) -> list[str]:

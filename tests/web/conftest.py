@@ -1,5 +1,6 @@
 """What the tests of the page share: a served sample library, a real browser, and visits that notice every problem."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,11 +10,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_sample
-from stackroom.settings import Settings
+from stackroom.packages import PACKAGES
 from support.browsing import PASSWORD, Visit, Windows, find_chromium, launch
-from support.libraries import kept_library
+from support.libraries import copy_samples
 from support.processes import ServerProcess
 
 Start = Callable[..., Visit]
@@ -22,8 +21,9 @@ Start = Callable[..., Visit]
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything here, so that it runs apart from the tests that need no browser."""
+    folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.web)
 
 
@@ -48,18 +48,9 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 def page_home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with every sample, one of them with vectors."""
     home = tmp_path_factory.mktemp("page")
-    shutil.copytree(kept_library("page", build_others), home, dirs_exist_ok=True)
     shutil.copytree(sample_home, home, dirs_exist_ok=True, symlinks=True)
-    return home
-
-
-def build_others(home: Path) -> None:
-    """Build every sample but the one that the tests have with vectors."""
-    app = App(Settings(home=home))
-    for _package, one in app.packages.iter_samples():
-        if one.name != "anime":
-            add_sample(app, one.name, progress=lambda _report: None, embed=False)
-    app.close()
+    others = (sample.name for _package, sample in PACKAGES.iter_samples() if sample.name != "anime")
+    return copy_samples(home, *others)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,29 @@ import pytest
 from sqlalchemy import text
 
 from stackroom.control.database.engine import ControlDatabase
-from support.control import People, Place, _people
+from support.control import MadeSchemas, People, Place, _people
+from support.postgres import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def made_schemas(postgresql: PostgresServer) -> MadeSchemas:
+    """Schemas with the tables of a control database."""
+    return MadeSchemas(postgresql)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """An empty place on every kind of database."""
+    """A place with nobody in it, on every kind of database; on SQLite it is empty."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'control.sqlite'}"
-    else:
-        url = request.getfixturevalue("postgresql").new_url()
-    place = Place(url=url)
-    yield place
-    place.close()
+        with closing(Place(url=f"sqlite:///{tmp_path / 'control.sqlite'}")) as place:
+            yield place
+        return
+    schemas = request.getfixturevalue("made_schemas")
+    schema = schemas.take()
+    with closing(Place(url=request.getfixturevalue("postgresql").url(schema))) as place:
+        yield place
+    if not place.is_spoilt:
+        schemas.give_back(schema)
 
 
 @pytest.fixture
@@ -44,8 +55,9 @@ def elsewhere(place: Place, people: People) -> People:
 
 
 @pytest.fixture
-def execute(database: ControlDatabase) -> Callable[..., list[Any]]:
+def execute(place: Place, database: ControlDatabase) -> Callable[..., list[Any]]:
     """Change the database behind everybody's back, and return the rows of a query."""
+    place.is_spoilt = True
 
     def run(sql: str, **values: Any) -> list[Any]:
         with database.begin() as connection:

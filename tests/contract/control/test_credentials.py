@@ -314,6 +314,7 @@ def test_when_a_token_was_used_is_noted_once_a_minute(people: Any) -> None:
 def test_somebody_is_known_where_nothing_can_be_written(people: Any, place: Any) -> None:
     people.add("ada")
     secret = people.token("ada")
+    place.is_spoilt = True
     with people.database.begin() as connection:
         for statement in FULL_DISK["sqlite" if place.is_sqlite else "postgresql"]:
             connection.exec_driver_sql(statement)

@@ -6,7 +6,7 @@ import sqlite3
 import stat
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from stackroom.control.database.tables import METADATA
 from stackroom.errors import InputError, StorageError
 from stackroom.settings import Settings
 from stackroom_catalogues.music import tables as music_tables
+from support.control import Place
 
 OPENS = """
 import sys
@@ -46,6 +47,14 @@ FORMER_ROWS = {
 }
 ALL_TABLES = (METADATA, music_tables.METADATA)
 """The tables of the engine and of the music package."""
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, place: Place) -> Iterator[Place]:
+    """An empty place on every kind of database."""
+    url = place.url if place.is_sqlite else request.getfixturevalue("postgresql").new_url()
+    with closing(Place(url=url)) as empty:
+        yield empty
 
 
 def test_the_tables_are_what_they_are_declared_to_be(database: ControlDatabase) -> None:

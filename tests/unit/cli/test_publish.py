@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
+from support.late import require_lance
+
+require_lance()
 
 Run = Callable[..., Any]
 

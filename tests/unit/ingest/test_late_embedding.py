@@ -21,23 +21,13 @@ from stackroom.ingest.embedding import (
 )
 from stackroom.model.record import Record
 from stackroom.model.vectors import Vector
-from support.embedders import WordEmbedder
+from support.embedders import Clock, WordEmbedder
 from support.libraries import Shelved
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("N12")
 
 Anime = Callable[..., Record]
-
-
-class Clock:
-    """A clock that moves when it is told."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class CountingShelf(MemoryShelf):

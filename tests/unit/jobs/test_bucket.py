@@ -1,6 +1,5 @@
 """Back-ups in a bucket: whole or not listed, compared after they were sent, few, and brought back as they were."""
 
-import importlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +14,11 @@ from stackroom.errors import ExpectedError, InputError, NotFoundError, StorageEr
 from stackroom.jobs.backup import MANIFEST, BackupPlan, check_backup, file_item, store_backup
 from stackroom.jobs.job import JobContext
 from stackroom.settings import BackupSettings, Settings, load_settings
+from support.late import LateModule, require_lance
 from support.s3 import BUCKET, S3Server, never, running_s3
 
-pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
-BucketBackups: Any = importlib.import_module("stackroom.jobs.bucket").BucketBackups
+require_lance()
+bucket = LateModule("stackroom.jobs.bucket")
 pytestmark = [pytest.mark.row("Z9"), pytest.mark.row("N24")]
 
 NIGHT = datetime(2026, 11, 15, 3, 0, tzinfo=UTC)
@@ -61,7 +61,7 @@ def store(plan: BackupPlan, settings: Settings, *, days: int = 0, keep: int = 3,
 
 
 def fetch(settings: Settings, folder: Path, place: str = PLACE) -> Path:
-    return Path(BucketBackups(place, settings, field="FROM").fetch(folder))
+    return Path(bucket.BucketBackups(place, settings, field="FROM").fetch(folder))
 
 
 def refusal(plan: BackupPlan, settings: Settings, **named: Any) -> str:

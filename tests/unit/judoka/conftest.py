@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.gate.answer import Answer
-from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom_catalogues.judoka.rows import keep_files
 from support.libraries import add_package
-from support.texts import values_missing_from_text
+from support.served import Served
 
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"
 
@@ -71,24 +69,16 @@ SYNONYMS = {"circle throw over": ["tomoe-nage"], "flibber": ["snackbar"]}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judokon:
+class Judokon(Served):
     """The library, and the folder that it was built from."""
 
     app: App
-    gate: Gate
     files: Path
-
-    def call(self, tool: str, **arguments: Any) -> Answer:
-        """Call a tool as the local user; its text must say what its structured content does."""
-        answer = self.gate.call(LOCAL_USER, tool, arguments)
-        assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
-        return answer
 
     def structured(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer."""
         answer = self.call(tool, **arguments)
-        assert not answer.is_error, answer.text
-        assert answer.structured is not None
+        assert answer.structured is not None, answer.text
         return answer.structured
 
     def ids(self, **filters: Any) -> set[Any]:

@@ -32,7 +32,6 @@ from support.served import open_shelf
 pytestmark = pytest.mark.row("P1")
 
 SPEC = PACKAGES.get("papers").spec
-LARGEST_DECLARATION = 2_048
 
 
 def row(number: int, title: str, abstract: str = "", **more: Any) -> dict[str, Any]:

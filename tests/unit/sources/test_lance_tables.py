@@ -26,9 +26,11 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.port import RowSource
+from support.late import LateModule, require_lance
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
-pa = importlib.import_module("pyarrow")
+require_lance()
+lancedb = LateModule("lancedb")
+pa = LateModule("pyarrow")
 
 SPEC = Path(__file__).with_name("games.toml").read_text(encoding="utf-8")
 ROWS = (

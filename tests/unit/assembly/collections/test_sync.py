@@ -1,6 +1,5 @@
 """Collections of a place, synced into the library: which table becomes which catalogue, and what is said of others."""
 
-import importlib
 import json
 import re
 import shutil
@@ -9,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from stackroom.assembly.app import App
@@ -24,12 +24,14 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from support.games import GAMES_SPEC
+from support.late import LateModule, require_lance
 from support.libraries import add_rows
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
-pa = importlib.import_module("pyarrow")
-LanceRows = importlib.import_module("stackroom.sources.lance.rows").LanceRows
-LanceDatabase = importlib.import_module("stackroom.sources.lance.database").LanceDatabase
+require_lance()
+lancedb = LateModule("lancedb")
+pa = LateModule("pyarrow")
+lance_rows = LateModule("stackroom.sources.lance.rows")
+lance_database = LateModule("stackroom.sources.lance.database")
 
 
 class Site:
@@ -178,7 +180,7 @@ def test_a_table_of_others_with_a_malformed_note_or_vectors_that_are_none_has_ro
     rows = pa.table({"text": ["Bread.", "Butter."], "vector": vectors})
     noted_rows = rows.replace_schema_metadata({b"embedding_functions": noted} if noted else {})
     lancedb.connect(tmp_path).create_table("theirs_documents", data=noted_rows)
-    source = LanceRows(LanceDatabase(str(tmp_path)), "theirs_documents")
+    source = lance_rows.LanceRows(lance_database.LanceDatabase(str(tmp_path)), "theirs_documents")
     assert [(row.values, row.vector) for row in source.iter_rows()] == [
         ({"text": t}, None) for t in ("Bread.", "Butter.")
     ]
@@ -211,7 +213,6 @@ def test_a_place_that_is_gone_is_an_error_and_its_copies_stay(site: Site) -> Non
 
 
 def test_two_processes_do_not_sync_one_library_at_once(site: Site) -> None:
-    filelock = importlib.import_module("filelock")
     (site.folder / "there").mkdir(exist_ok=True)
     with filelock.FileLock(site.folder / "there" / "collections.lock"), pytest.raises(BusyError, match="is syncing"):
         site.sync()
@@ -242,7 +243,7 @@ def test_a_sync_that_ends_after_its_first_write_leaves_one_version_whole(
     site.publish_games(g1="Catan: Seafarers", g3="Go")
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "note_origins", end)
-        patched.setattr(LanceRows, "is_one_step", is_one_step)
+        patched.setattr(lance_rows.LanceRows, "is_one_step", is_one_step)
         patched.setattr(pipeline, "WHOLE_BATCH_RECORDS", 1)
         with pytest.raises(EndedError):
             site.sync()

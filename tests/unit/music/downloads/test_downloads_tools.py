@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from stackroom.control.database.engine import ControlDatabase
@@ -19,7 +18,7 @@ from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.providers import Outside
 from stackroom_catalogues.music.downloads.tools import downloads_tools
-from support.texts import values_missing_from_text
+from support.texts import require_fitting, values_missing_from_text
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -62,7 +61,7 @@ class Desk:
     def answer(self, principal: Principal, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.call(principal, tool, **arguments)
         assert answer.structured is not None, answer.text
-        jsonschema.validate(answer.structured, self.specs[f"downloads.{tool}"].output_schema)
+        require_fitting(answer.structured, self.specs[f"downloads.{tool}"].output_schema)
         assert values_missing_from_text(answer.structured, answer.text) == []
         return answer.structured
 
