@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
@@ -24,13 +24,16 @@ from stackroom.text.safe import shorten
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 
+LISTS = (list, tuple)
+PLAIN = (str, int, float)
+
 
 def value_text(value: Any) -> str:
     """Return a value on one line: a list of plain values with commas between, anything else nested as JSON."""
     if isinstance(value, str):
         has_spaces_alone = value.isprintable() and "  " not in value  # other blanks are not printable
         return value.strip() if has_spaces_alone else " ".join(value.split())
-    if isinstance(value, list | tuple) and value and all(isinstance(one, str | int | float) for one in value):
+    if isinstance(value, LISTS) and value and all(isinstance(one, PLAIN) for one in value):
         return ", ".join(map(value_text, value))
     return json_text(value)
 
@@ -50,6 +53,7 @@ DEFAULT_TOKENS = 2_500
 LEAST_TOKENS = 100
 MOST_TOKENS = 100_000
 BYTES_A_TOKEN = 4
+ASCII = bytes(range(128))
 
 TEXT_LENGTHS = (600, 400, 240, 120)
 """The lengths to which long texts are shortened before results are left out."""
@@ -192,7 +196,7 @@ class PricedResult(NotedResult):
     def shortened(self, chars: int) -> Self:
         """Return the answer with its long texts cut to a number of characters; the others stay the same objects."""
         places = (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts)
-        return cast(Self, _shortened_at(self, [place.split(".") for place in places], chars))
+        return cast(Self, _shortened_at(self, _steps(places), chars))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,10 +220,11 @@ class Forms:
 
     def fits(self, tokens: float) -> bool:
         """Tell whether the structured form costs no more than this, however it is written as JSON; False if unsure."""
-        text = self.encoded.decode()
-        plain, blanks = len(text.encode("ascii", "ignore")), text.count(",") + text.count(":")  # at most so many
-        escaped = 6 * (len(text.encode("utf-16-le")) // 2 - plain) + 5 * text.count("\x7f")
-        return plain + blanks + escaped <= BYTES_A_TOKEN * tokens
+        raw = self.encoded
+        blanks = raw.count(b",") + raw.count(b":")  # at most so many
+        beyond = b"" if raw.isascii() else raw.translate(None, ASCII)
+        escaped = 3 * len(beyond.decode().encode("utf-16-le")) + 5 * raw.count(b"\x7f")
+        return len(raw) - len(beyond) + blanks + escaped <= BYTES_A_TOKEN * tokens
 
     @cached_property
     def structured_tokens(self) -> float:
@@ -273,18 +278,26 @@ def shorten_value(value: Any, chars: int) -> Any:
     return shorten(json_text(value), chars) if isinstance(value, Mapping) and len(json_text(value)) > chars else value
 
 
-def _shortened_at(value: Any, places: Sequence[Sequence[str]], chars: int) -> Any:
+@cache
+def _steps(places: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the first steps of paths, each with what follows it in them: nothing where a path ends."""
+    split = [place.partition(".")[::2] for place in places]
+    return {first: tuple(rest for one, rest in split if one in (first, EVERY)) for first, _ in split}
+
+
+def _shortened_at(value: Any, steps: Mapping[str, tuple[str, ...]], chars: int) -> Any:
     """Return a value with what paths lead to cut to a number of characters; lists on the way are gone through."""
-    if [] in places:
-        return _shortened(value, chars)
-    if isinstance(value, list | tuple):
-        return [_shortened_at(item, places, chars) for item in value]
-    is_every = any(place[0] == EVERY for place in places)
+    if isinstance(value, LISTS):
+        return [_shortened_at(item, steps, chars) for item in value]
+    is_every = EVERY in steps
     if isinstance(value, BaseModel):
-        names = list(value.model_extra or type(value).model_fields) if is_every else {place[0] for place in places}
-        inside = {name: [place[1:] for place in places if place[0] in (name, EVERY)] for name in names}
-        short = {name: _shortened_at(getattr(value, name), rest, chars) for name, rest in inside.items()}
-        changed = {name: one for name, one in short.items() if one != getattr(value, name)}
+        names = (value.model_extra or type(value).model_fields) if is_every else steps
+        changed = {}
+        for name in names:
+            whole, rests = getattr(value, name), steps.get(name) or steps[EVERY]
+            short = _shortened(whole, chars) if "" in rests else _shortened_at(whole, _steps(rests), chars)
+            if short != whole:
+                changed[name] = short
         return value.model_copy(update=changed) if changed else value
     if isinstance(value, Mapping):
         return {key: shorten_value(inner, chars) if is_every else inner for key, inner in value.items()}
@@ -298,7 +311,7 @@ def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
 
 
 def _shortened(value: Any, chars: int) -> Any:
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, LISTS):
         return shorten_value(value, chars)
     first = value[: max(1, chars // ITEM_CHARS)]
     return [shorten(one, chars) if isinstance(one, str) and len(one) > chars else one for one in first]
@@ -310,7 +323,7 @@ def _size(value: object) -> int:
         return len(value) + 2
     if isinstance(value, BaseModel):
         return sum(len(name) + 4 + _size(one) for name, one in value.__dict__.items())
-    if isinstance(value, list | tuple):
+    if isinstance(value, LISTS):
         return 2 + sum(map(_size, value))
     return len(str(value))
 
