@@ -258,7 +258,7 @@ class Gate:
         except ExpectedError as error:
             self._auditing.note(context, started, error)
             if isinstance(error, UnknownToolError):
-                return PendingCall(context=context, finish=partial(_raise, error), is_instant=True)
+                return PendingCall(context=context, finish=partial(raise_error, error), is_instant=True)
             return _finished(context, Answer.of_error(error))
         cache_key = self._find_cache_key(toolbox, tool, context, params)
         kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
@@ -421,7 +421,8 @@ def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
     return PendingCall(context=context, answer=answer, finish=lambda: answer)
 
 
-def _raise(error: ExpectedError) -> NoReturn:
+def raise_error(error: Exception) -> NoReturn:
+    """Raise an error, as the end of a call that failed already."""
     raise error
 
 

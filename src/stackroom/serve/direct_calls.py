@@ -1,4 +1,4 @@
-"""Calls that are answered without the SDK: refused ones, and those whose answer is cached.
+"""Calls that are answered without the SDK: refused ones, those whose answer is cached, and reads without a session.
 
 The SDK makes tasks, queues and models for every request, which takes several times as long as such an answer. Requests
 are checked by its own functions; one that does not plainly pass goes on to the SDK, with what was begun of its call.
@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -18,10 +19,14 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from stackroom.gate.answer import Answer
+from stackroom.gate.gate import raise_error
+from stackroom.model.principal import Cost
 from stackroom.model.record import Flag
 from stackroom.serve.async_gate import AsyncGate, Caller
+from stackroom.serve.hits_view import EXTENSION
 
 CALL = "tools/call"
+STRUCTURED = "structuredContent"
 RETRY_AFTER = "io.stackroom/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
 DRAWN = "drawn"
@@ -38,7 +43,7 @@ def tool_result(answer: Answer) -> dict[str, Any]:
         "resultType": "complete",
     }
     if answer.structured is not None:
-        result["structuredContent"] = answer.structured
+        result[STRUCTURED] = answer.structured
     if answer.error is not None and answer.error.retry_after_s is not None:
         result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
     if answer.flags:
@@ -52,7 +57,7 @@ def flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
 
 
 class DirectCalls:
-    """Answers calls as bytes, where nothing has to be waited for."""
+    """Answers calls as bytes."""
 
     def __init__(self, gate: AsyncGate, server_info: Mapping[str, Any]) -> None:
         """`server_info` describes the server in answers of the revisions without sessions."""
@@ -67,17 +72,41 @@ class DirectCalls:
         if gate is None or not _is_valid(params, revision):
             return caller
         begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
-        if begun.answer is not None and DRAWN not in begun.answer.encodings:
-            with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
-                result = self._encoded(begun.answer, revision)
-                return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
-        return replace(caller, begun=begun)
+        is_plain = begun.answer is not None and DRAWN not in begun.answer.encodings
+        return (self._find_reply(message, begun.answer, revision) if is_plain else None) or replace(caller, begun=begun)
+
+    async def finish(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
+        """Finish a read that was begun without a session; one that fails, or whose client shows views, is the SDK's."""
+        begun = caller.begun
+        if begun is None or begun.context.cost is not Cost.READ or not isinstance(message, types.JSONRPCRequest):
+            return caller
+        if EXTENSION in str((message.params or {})["_meta"][types.CLIENT_CAPABILITIES_META_KEY]):
+            return caller
+        try:
+            answer = await self._gate.call(caller, begun.context.target, begun.context.parameters)
+        except Exception as error:
+            return replace(caller, begun=replace(begun, finish=partial(raise_error, error), is_instant=True))
+        return self._find_reply(message, answer, revision) or replace(caller, begun=replace(begun, answer=answer))
+
+    def _find_reply(self, message: types.JSONRPCRequest, answer: Answer | None, revision: str) -> bytes | None:
+        """Return an answer as a message; None where there is none, or JSON cannot be made of it here."""
+        with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
+            if answer is None:
+                return None
+            result = self._encoded(answer, revision)
+            return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
+        return None
 
     def _encoded(self, answer: Answer, revision: str) -> bytes:
         """Return the result of a call as JSON, which is kept with a cached answer."""
         kept = answer.encodings.get(revision)
         if kept is None:
-            result = methods.serialize_server_result(CALL, revision, tool_result(answer))
+            told = tool_result(answer)
+            if STRUCTURED in told:
+                told[STRUCTURED] = {}  # need not be checked, and is encoded already
+            result = methods.serialize_server_result(CALL, revision, told)
+            if STRUCTURED in result:
+                result[STRUCTURED] = orjson.Fragment(answer.encoded)
             if revision in MODERN_PROTOCOL_VERSIONS:
                 result["_meta"] = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._server_info}
             kept = answer.encodings[revision] = orjson.dumps(result)

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from mcp import types
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.testclient import TestClient
 
@@ -40,7 +41,8 @@ BOTH = {"Accept": "application/json, text/event-stream"}
 
 
 def make_gate(*observers: Any) -> Gate:
-    tools = [make_tool("works", is_instant=True, cacheable=True, reads=lambda _params: ()), make_tool("slow")]
+    works = make_tool("works", is_instant=True, cacheable=True, reads=lambda _params: ())
+    tools = [works, make_tool("slow"), make_tool("broken", run=lambda *_given: 1 // 0)]
     return Gate(Toolbox(tools), observers=observers, cache=AnswerCache(10), limiter=RateLimiter())
 
 
@@ -97,6 +99,33 @@ def test_the_first_answer_of_the_sdk_and_the_cached_one_are_the_same_without_a_s
     assert (first.status_code, cached.status_code) == (200, 200)
     assert result_of(first) == result_of(cached)
     assert [(note.via, note.outcome, note.result_bytes > 0) for note in notes.entries] == [("http", "ok", True)] * 2
+
+
+def post_alone(client: TestClient, name: str, capabilities: dict[str, Any] | None = None) -> Any:
+    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name}
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities or {}}
+    return client.post("/mcp", json=call(name, _meta=meta), headers=headers).json()
+
+
+def test_a_read_without_a_session_needs_no_sdk_unless_its_client_shows_views(
+    client: TestClient, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    post_alone(client, "works")  # the first call waits for the gate to be loaded
+    notes.entries.clear()
+    passed_on, handle = [], StreamableHTTPSessionManager.handle_request
+
+    async def noted(*given: Any) -> None:
+        passed_on.append(given)
+        await handle(*given)
+
+    monkeypatch.setattr(StreamableHTTPSessionManager, "handle_request", noted)
+    direct = post_alone(client, "slow")
+    assert passed_on == []
+    assert direct == post_alone(client, "slow", views)
+    assert all("error" in post_alone(client, name) for name in ("broken", "no.such"))
+    assert len(passed_on) == 3
+    assert [note.outcome for note in notes.entries] == ["ok", "ok", "failed", "refused"]
 
 
 def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClient) -> None:

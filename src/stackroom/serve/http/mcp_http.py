@@ -108,6 +108,8 @@ class StreamableHTTP:
         if self._direct is None or not is_open or not all(check_accept_headers(Request(scope))):
             return None
         found = await self._direct.answer(scope[CALLER], message, version)
+        if isinstance(found, Caller) and version in MODERN_PROTOCOL_VERSIONS:
+            found = await self._direct.finish(found, message, version)
         if isinstance(found, Caller):
             scope[CALLER] = found
             return None
