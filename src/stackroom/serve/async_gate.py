@@ -351,7 +351,8 @@ class AsyncGate:
     async def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
         """Begin a call; refused and cached ones have their answer."""
         pending = await self._begin(gate, partial(gate.begin_call, caller.principal, name, arguments, via=caller.via))
-        self._throttle.note(caller.principal.name, is_refused=_is_refusal(pending.answer))
+        is_refused = pending.answer is not None and isinstance(pending.answer.error, RateLimitedError)
+        self._throttle.note(caller.principal.name, is_refused=is_refused)
         return pending
 
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
@@ -401,7 +402,3 @@ class AsyncGate:
             is_there = self._is_loaded()
             self._loaded = self._gate() if is_there else await self._workers.run(self._gate, of=LOADING)
         return self._loaded
-
-
-def _is_refusal(answer: object) -> bool:
-    return isinstance(answer, Answer) and isinstance(answer.error, RateLimitedError)

@@ -13,20 +13,19 @@ from typing import Any
 
 import orjson
 from mcp import types
-from mcp.server.lowlevel import Server
 from mcp.types import methods
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import raise_error
+from stackroom.gate.gate import PendingCall, raise_error
 from stackroom.model.principal import Cost
 from stackroom.model.record import Flag
 from stackroom.serve.async_gate import AsyncGate, Caller
 from stackroom.serve.hits_view import EXTENSION
 
 CALL = "tools/call"
-STRUCTURED = "structuredContent"
+STRUCTURED = {"structuredContent"}
 RETRY_AFTER = "io.stackroom/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
 DRAWN = "drawn"
@@ -43,7 +42,7 @@ def tool_result(answer: Answer) -> dict[str, Any]:
         "resultType": "complete",
     }
     if answer.structured is not None:
-        result[STRUCTURED] = answer.structured
+        result["structuredContent"] = answer.structured
     if answer.error is not None and answer.error.retry_after_s is not None:
         result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
     if answer.flags:
@@ -64,58 +63,46 @@ class DirectCalls:
         self._gate = gate
         self._server_info = server_info
 
-    async def answer(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
-        """Return the answer to a message as JSON; or its caller with the call that was begun, for the SDK."""
+    async def answer(
+        self, caller: Caller, message: types.JSONRPCMessage, revision: str, *, may_wait: bool = False
+    ) -> bytes | Caller:
+        """Return the answer to a message as JSON; or its caller with the call that was begun, for the SDK.
+
+        Where nothing else waits for it, a read is finished, unless its client shows views, which the SDK knows of.
+        """
         if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
             return caller
         gate, params = self._gate.find_loaded(), message.params or {}
         if gate is None or not _is_valid(params, revision):
             return caller
         begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
-        is_plain = begun.answer is not None and DRAWN not in begun.answer.encodings
-        return (self._find_reply(message, begun.answer, revision) if is_plain else None) or replace(caller, begun=begun)
+        is_finished = may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
+        if is_finished:
+            begun = await self._finish(replace(caller, begun=begun), begun)
+        if begun.answer is not None and (is_finished or DRAWN not in begun.answer.encodings):
+            with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
+                result = self._encoded(begun.answer, revision)
+                return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
+        return replace(caller, begun=begun)
 
-    async def finish(self, caller: Caller, message: types.JSONRPCMessage, revision: str) -> bytes | Caller:
-        """Finish a read that was begun without a session; one that fails, or whose client shows views, is the SDK's."""
-        begun = caller.begun
-        if begun is None or begun.context.cost is not Cost.READ or not isinstance(message, types.JSONRPCRequest):
-            return caller
-        if EXTENSION in str((message.params or {})["_meta"][types.CLIENT_CAPABILITIES_META_KEY]):
-            return caller
+    async def _finish(self, caller: Caller, begun: PendingCall[Answer]) -> PendingCall[Answer]:
+        """Return a call with its answer; one that fails will do so again, for the SDK to say why."""
         try:
-            answer = await self._gate.call(caller, begun.context.target, begun.context.parameters)
+            return replace(begun, answer=await self._gate.call(caller, begun.context.target, {}))
         except Exception as error:
-            return replace(caller, begun=replace(begun, finish=partial(raise_error, error), is_instant=True))
-        return self._find_reply(message, answer, revision) or replace(caller, begun=replace(begun, answer=answer))
-
-    def _find_reply(self, message: types.JSONRPCRequest, answer: Answer | None, revision: str) -> bytes | None:
-        """Return an answer as a message; None where there is none, or JSON cannot be made of it here."""
-        with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
-            if answer is None:
-                return None
-            result = self._encoded(answer, revision)
-            return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(message.id), result)
-        return None
+            return replace(begun, finish=partial(raise_error, error), is_instant=True)
 
     def _encoded(self, answer: Answer, revision: str) -> bytes:
         """Return the result of a call as JSON, which is kept with a cached answer."""
         kept = answer.encodings.get(revision)
         if kept is None:
             told = tool_result(answer)
-            if STRUCTURED in told:
-                told[STRUCTURED] = {}  # need not be checked, and is encoded already
-            result = methods.serialize_server_result(CALL, revision, told)
-            if STRUCTURED in result:
-                result[STRUCTURED] = orjson.Fragment(answer.encoded)
+            whole = {key: orjson.Fragment(answer.encoded) for key in STRUCTURED & told.keys()}  # nothing to check
+            result = methods.serialize_server_result(CALL, revision, told | {key: {} for key in whole}) | whole
             if revision in MODERN_PROTOCOL_VERSIONS:
                 result["_meta"] = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._server_info}
             kept = answer.encodings[revision] = orjson.dumps(result)
         return kept
-
-
-def find_direct(server: Server[Any]) -> DirectCalls | None:
-    """Return the calls that are answered without this server; None where it answers all."""
-    return getattr(server, "direct", None)
 
 
 def _is_valid(params: Mapping[str, Any], revision: str) -> bool:

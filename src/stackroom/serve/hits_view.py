@@ -28,7 +28,7 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
 from stackroom.serve.async_gate import Context
 from stackroom.text.safe import safe_json
-from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
+from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import Toolbox
 
@@ -85,15 +85,12 @@ def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict
             view = catalogues[name].view()
             if (record := view.find_record(RecordId(record_id), scope=scope)) is not None:
                 file = media.find_file_in(name, record.id, MediaKind.THUMBNAIL)
-                image = f"data:{file.mime_type};base64,{_encoded(file)}" if file and file.size_bytes <= room else None
+                raw = file.path.read_bytes() if file and file.size_bytes <= room else b""
+                image = f"data:{file.mime_type};base64,{base64.b64encode(raw).decode()}" if file and raw else None
                 room -= len(image or "")
                 tiles[address] = {**shape_tile(view.spec, name, record, media).model_dump(), "image": image}
     drawn: dict[str, Any] = orjson.loads(safe_json(orjson.dumps(tiles).decode()))
     return drawn
-
-
-def _encoded(file: MediaFile) -> str:
-    return base64.b64encode(file.path.read_bytes()).decode()
 
 
 def view_contents(document: str) -> types.TextResourceContents:
@@ -132,7 +129,8 @@ def build_view() -> str:
     """Return the document."""
     script = join_modules(ENTRY, _read, BARE_NAMES).replace("</script", r"<\/script")
     style = "".join(_read(name) for name in STYLES)
-    return DOCUMENT.format(style=_by_attribute(style), script=script, languages=_languages_of(script))
+    style = _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)  # by the assistant's theme, not the browser's
+    return DOCUMENT.format(style=style, script=script, languages=_languages_of(script))
 
 
 def _languages_of(script: str) -> str:
@@ -146,11 +144,6 @@ def _languages_of(script: str) -> str:
 def _has_text(words: str, key: str) -> bool:
     """Tell whether all parts of a text between its values are in a script; `plural` has singulars."""
     return all(part.strip().removesuffix("es").removesuffix("s") in words for part in key.split("{}"))
-
-
-def _by_attribute(style: str) -> str:
-    """Return the style with its dark colours chosen by the assistant's theme, and not by the browser's."""
-    return _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)
 
 
 def _read(name: str) -> str:

@@ -212,7 +212,7 @@ class Handlers:
             version=__version__,
             title="Stackroom",
             instructions=GENERAL,
-            get_tool_input_schema=_no_schema,
+            get_tool_input_schema=lambda _name: None,  # or the SDK lists the tools before each call
             on_list_tools=self.list_tools,
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
@@ -403,10 +403,6 @@ def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
         raise MCPError(
             code=types.INVALID_PARAMS, message="'cursor' is not valid here: this list has no pages; leave it out"
         )
-
-
-def _no_schema(_name: str) -> None:
-    """Return no input schema, so that the SDK does not list the tools before each call."""
 
 
 async def with_progress(context: Context, via: str, work: Awaitable[ResultT]) -> ResultT:

@@ -17,7 +17,7 @@ from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from stackroom.serve.async_gate import Caller
-from stackroom.serve.direct_calls import DirectCalls, find_direct
+from stackroom.serve.direct_calls import DirectCalls
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 
 MOST_UNANSWERED = 16
@@ -36,7 +36,7 @@ async def serve_messages(
     server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]
 ) -> None:
     """Serve until there are no more messages; `caller` is called for each message, since rights may change."""
-    connection = _Connection(send, find_direct(server))
+    connection = _Connection(send, getattr(server, "direct", None))
     incoming: Any = connection.iter_messages(receive, caller)
     with connection.scope:
         await server.run(incoming, connection, server.create_initialization_options())

@@ -87,7 +87,7 @@ def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tupl
 
 def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
     """Tell whether texts, joined or as JSON, may speak to an assistant: most have no sign of it anywhere."""
-    return _has_sign(raw) or any(end in raw for end in _name_ends(frozenset(tools)))
+    return _has_sign(raw) or any(name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools)
 
 
 def _without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
@@ -117,12 +117,6 @@ def _iter_tool_calls(text: str, tools: Set[str]) -> Iterator[Span]:
         imperative = _IMPERATIVE.search(text[first : name.start()])
         if imperative:
             yield Span(first + imperative.start(), name.end(), TOOL_CALL)
-
-
-@lru_cache(maxsize=64)
-def _name_ends(tools: frozenset[str]) -> frozenset[bytes]:
-    """Return the last words of the names."""
-    return frozenset(name.replace("_", ".").rpartition(".")[2].encode() for name in tools)
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -244,18 +245,13 @@ def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:
     return [FacetCount(category, value, count) for (category, value), count in counts.most_common()]
 
 
-def no_conditions(_spec: CatalogueSpec) -> Sequence[Condition]:
-    """Return no conditions, for a search without filters."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRequest:
     """The part of a call that limits what is found."""
 
     query: str
     visibility: Visibility
-    conditions: Callable[[CatalogueSpec], Sequence[Condition]] = no_conditions
+    conditions: Callable[[CatalogueSpec], Sequence[Condition]] = lambda _spec: ()
     """Returns the conditions for a catalogue of this spec."""
     label: Label = argument_of
     """Returns the name of the argument that a condition came from, for errors and notes."""
@@ -316,7 +312,8 @@ def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
 def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
     try:
         conditions, notes, unknown = _resolved(view, asked)
-        hidden = [] if asked.with_adult(view.spec) else _hidden(view, asked, conditions)
+        hiding = partial(without_adult, conditions, view.reader, view.spec, visibility=asked.visibility)
+        hidden = [] if asked.with_adult(view.spec) else hiding(query=asked.query)
     except InputError as error:
         return error
     scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
@@ -342,10 +339,6 @@ def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition]
         conditions += named.conditions
         notes += named.notes
     return conditions, notes, unknown
-
-
-def _hidden(view: CatalogueView, asked: ScopeRequest, conditions: Sequence[Condition]) -> list[Condition]:
-    return without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
 
 
 def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from stackroom.model.principal import Action, Cost
-from stackroom.tools.budget import PricedResult, fields_text, json_text, value_text
+from stackroom.tools.budget import LISTS, PricedResult, fields_text, json_text, value_text
 from stackroom.tools.spec import Explained, FoundResult, ToolResult, ToolSpec, why_lines
 
 NAMES = ("title", "name")
@@ -21,9 +21,7 @@ NAMES = ("title", "name")
 APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})
 """The fields that have a place of their own."""
 NESTED = (dict, list)
-LISTS = (list, tuple)
-NUMBERS = (int, float)
-AS_JSON = (dict, float, bool)
+AS_JSON = (dict, float, int, bool)
 LONG_CHARS = 80
 """The length from which a value has a line of its own."""
 
@@ -88,17 +86,14 @@ def _is_nested(value: Any) -> bool:
     return type(value) is Part or (type(value) is list and bool(value) and type(value[0]) is Part)
 
 
-def _is_page(part: Part) -> bool:
-    return "items" in _attributes(type(part.item))
-
-
 def _nested(name: str, value: Any) -> Iterator[str]:
     """Yield the lines of an object, of a page of a list, or of a list."""
     if isinstance(value, list):
         yield f"{name}:"
         for number, entry in enumerate(value, start=1):
-            yield from _nested(f"{number}.", entry) if _is_page(entry) else _entry(entry, f"{number}. ")
-    elif _is_page(value):
+            is_page = "items" in type(entry.item).model_fields
+            yield from _nested(f"{number}.", entry) if is_page else _entry(entry, f"{number}. ")
+    elif "items" in type(value.item).model_fields:
         values = _values(value)
         about = {key: text for key, one in values.items() if not _is_nested(one) and (text := _plain(one))}
         yield f"{name} ({fields_text(about)}):"
@@ -116,11 +111,12 @@ def _entry(entry: Part, mark: str) -> list[str]:
     head, told = _headline(item, dumped)
     short, long = [], []
     for name, value in dumped.items():
-        if name in told:
+        if name in APART or name in told:
             continue
-        if type(value) is str and "\n" in value and "\n" in value.strip():
+        is_text = type(value) is str
+        if is_text and "\n" in value and "\n" in value.strip():
             long.append(f"   {name}:\n{value}")  # a passage of several lines, which are kept
-        elif len(text := _line(item, name, value)) >= LONG_CHARS:
+        elif len(text := value_text(value) if is_text else _plain(_value(item, name, value))) >= LONG_CHARS:
             long.append(f"   {name}: {text}")
         elif text:
             short.append(f"{name}: {text}")
@@ -131,39 +127,33 @@ def _entry(entry: Part, mark: str) -> list[str]:
 
 
 def _headline(entry: BaseModel, dumped: dict[str, Any]) -> tuple[str, Collection[str]]:
-    """Return the beginning of an entry, and the names of the values that are not told after it."""
+    """Return the beginning of an entry, and the names of the values that it tells."""
     template: str | None = getattr(type(entry), "headline", None)
     if template is None:
         template = next((f"{{{name}}}" for name in NAMES if name in dumped), "")
-    names, told, told_with_id = _names_in(template)
-    head = template.format_map({name: _line(entry, name, dumped.get(name)) or "unknown" for name in names})
+    names = _names_in(template)
+    texts = {name: _plain(_value(entry, name, dumped.get(name))) or "unknown" for name in names}
+    head = template.format_map(texts)
     if dumped.get("id") in (None, ""):
-        return head, told
+        return head, names
     catalogue = getattr(entry, "catalogue", None)
-    return f"{head} [{f'{catalogue}/' if catalogue else ''}{dumped['id']}]".strip(), told_with_id
+    return f"{head} [{f'{catalogue}/' if catalogue else ''}{dumped['id']}]".strip(), (*names, "id")
 
 
 @cache
-def _names_in(template: str) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
-    """Return the names in a template, and all that have a place of their own beside it, without the id and with it."""
-    names = tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name))
-    return names, APART.union(names), APART.union(names, ("id",))
-
-
-def _line(item: BaseModel, name: str, value: Any) -> str:
-    """Return a value of an object on one line; empty where there is none."""
-    return value_text(value) if type(value) is str else _plain(_value(item, name, value))
+def _names_in(template: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name))
 
 
 def _plain(value: Any) -> str:
     """Return a value on one line; empty where there is none."""
     shape = type(value)
-    if shape is int:
-        return str(value)
+    if shape is str:
+        return value_text(value)
     if value is None or value is False or (shape in NESTED and not value):
         return ""
     if shape in AS_JSON:
-        return json_text(value)
+        return str(value) if shape is int else json_text(value)
     if shape is tuple:
         return _pairs(*value)
     if shape is Part:
@@ -175,7 +165,7 @@ def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
     """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
     pairs = [item.__dict__.values() for item in items]
     kinds = {type(second) for _, second in pairs}
-    if all(issubclass(kind, NUMBERS) for kind in kinds):
+    if all(issubclass(kind, int | float) for kind in kinds):
         return ", ".join([f"{first} ({second})" for first, second in pairs])
     if not all(issubclass(kind, str) for kind in kinds):
         return "; ".join(map(_with_second, items, dumped))

@@ -215,7 +215,8 @@ class ToolSpec:
         """The JSON schema of the arguments."""
         schema = compact_schema(self.params.model_json_schema())
         for name, more in self.properties.items():
-            schema["properties"][name] = {**_description(schema["properties"][name]), **more}
+            known = schema["properties"][name]
+            schema["properties"][name] = {key: known[key] for key in known if key == "description"} | more
         whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
         return brief_input(whole) if self.is_brief else whole
 
@@ -274,10 +275,6 @@ def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
     """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain int."""
     inner = get_args(annotation)
     return any(_has_type(one, wanted) for one in inner) if inner else any(annotation is one for one in wanted)
-
-
-def _description(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": schema["description"]} if "description" in schema else {}
 
 
 DECIMALS = 4

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -37,6 +38,7 @@ META = {
     "io.modelcontextprotocol/clientInfo": ABOUT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+MOST_OWN_CALLS = 60
 BOTH = {"Accept": "application/json, text/event-stream"}
 
 
@@ -91,48 +93,28 @@ def result_of(response: Any) -> Any:
     return orjson.loads(text)["result"]
 
 
-def test_the_first_answer_of_the_sdk_and_the_cached_one_are_the_same_without_a_session(
-    client: TestClient, notes: Notes
-) -> None:
-    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "works"}
-    first, cached = [client.post("/mcp", json=call(_meta=META), headers=headers) for _ in range(2)]
-    assert (first.status_code, cached.status_code) == (200, 200)
-    assert result_of(first) == result_of(cached)
-    assert [(note.via, note.outcome, note.result_bytes > 0) for note in notes.entries] == [("http", "ok", True)] * 2
+def post_alone(client: TestClient, name: str, meta: dict[str, Any] = META, **headers: str) -> Any:
+    given = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name, **headers}
+    return client.post("/mcp", json=call(name, _meta=meta), headers=given)
 
 
-def post_alone(client: TestClient, name: str, capabilities: dict[str, Any] | None = None) -> Any:
-    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name}
-    meta = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities or {}}
-    return client.post("/mcp", json=call(name, _meta=meta), headers=headers).json()
-
-
-def test_a_read_without_a_session_needs_no_sdk_unless_its_client_shows_views(
-    client: TestClient, notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    views = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
-    post_alone(client, "works")  # the first call waits for the gate to be loaded
-    notes.entries.clear()
-    passed_on, handle = [], StreamableHTTPSessionManager.handle_request
-
-    async def noted(*given: Any) -> None:
-        passed_on.append(given)
-        await handle(*given)
-
-    monkeypatch.setattr(StreamableHTTPSessionManager, "handle_request", noted)
-    direct = post_alone(client, "slow")
-    assert passed_on == []
-    assert direct == post_alone(client, "slow", views)
-    assert all("error" in post_alone(client, name) for name in ("broken", "no.such"))
-    assert len(passed_on) == 3
-    assert [note.outcome for note in notes.entries] == ["ok", "ok", "failed", "refused"]
+def test_without_a_session_a_read_needs_no_sdk_unless_its_client_shows_views(client: TestClient, notes: Notes) -> None:
+    shown = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    views = {**META, "io.modelcontextprotocol/clientCapabilities": shown}
+    first = post_alone(client, "works")  # which waits for the gate to be loaded, and so is the SDK's
+    handle = StreamableHTTPSessionManager.handle_request
+    with patch.object(StreamableHTTPSessionManager, "handle_request", autospec=True, side_effect=handle) as passed_on:
+        cached, read = post_alone(client, "works"), post_alone(client, "slow")
+        assert passed_on.call_count == 0
+        assert result_of(first) == result_of(cached) == result_of(read) == result_of(post_alone(client, "slow", views))
+        assert all("error" in post_alone(client, name).json() for name in ("broken", "no.such"))
+    assert passed_on.call_count == 3
+    assert [note.outcome for note in notes.entries] == ["ok"] * 4 + ["failed", "refused"]
 
 
 def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClient) -> None:
     hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ABOUT}
-    opened = client.post(
-        "/mcp", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}, headers=BOTH
-    )
+    opened = client.post("/mcp", json={**call(number=0), "method": "initialize", "params": hello}, headers=BOTH)
     session = {**BOTH, "MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
     first, cached = [client.post("/mcp", json=call(), headers=session) for _ in range(2)]
     assert first.headers["content-type"].startswith("text/event-stream")
@@ -141,8 +123,7 @@ def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClien
     assert result_of(first) == result_of(cached)
     client.delete("/mcp", headers=session)
     assert client.post("/mcp", json=call(), headers=session).status_code == 404
-    elsewhere = {**session, "Mcp-Session-Id": "0" * 32}
-    assert client.post("/mcp", json=call(), headers=elsewhere).status_code == 404
+    assert client.post("/mcp", json=call(), headers={**session, "Mcp-Session-Id": "0" * 32}).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -151,10 +132,9 @@ def test_in_a_session_a_cached_answer_is_the_same_and_one_body(client: TestClien
 def test_a_request_whose_headers_say_something_else_is_refused_although_its_answer_is_cached(
     client: TestClient, changed: dict[str, str]
 ) -> None:
-    headers = {**BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "works"}
     for _ in range(2):
-        assert client.post("/mcp", json=call(_meta=META), headers=headers).status_code == 200
-    assert client.post("/mcp", json=call(_meta=META), headers={**headers, **changed}).status_code in {400, 406}
+        assert post_alone(client, "works").status_code == 200
+    assert post_alone(client, "works", **changed).status_code in {400, 406}
 
 
 @pytest.mark.parametrize("revision", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
@@ -192,9 +172,6 @@ def test_a_call_beyond_the_limit_is_refused_at_once() -> None:
     found = answer(direct_over(gate), Caller(principal=ada, via="http"), request(name="slow"), LEGACY)
     assert isinstance(found, bytes)
     assert orjson.loads(found)["result"]["isError"] is True
-
-
-MOST_OWN_CALLS = 60
 
 
 def test_a_cached_answer_is_encoded_once_and_takes_no_more_than_so_many_own_calls() -> None:

@@ -29,9 +29,10 @@ from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.serve.async_gate import Caller
 from stackroom.serve.http.endpoints import STRANGER, ServerRequest, base_url
 from stackroom.serve.http.guard import COOKIE, SMALL_BODY, find_secret
-from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
+from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec
+from stackroom.tools.schema import is_none
 
 LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256

@@ -24,9 +24,10 @@ from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.metrics import Gauges
-from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
+from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import Lifecycle, Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
+from stackroom.tools.schema import is_none
 
 CATALOGUE = "catalogue"
 NEUTRAL_REASON = "not as it should be; log in to see why"

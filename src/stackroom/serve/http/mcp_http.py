@@ -28,7 +28,6 @@ from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, TooLargeError
 from stackroom.serve.async_gate import CALLER, Caller
-from stackroom.serve.direct_calls import find_direct
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 from stackroom.serve.http.guard import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
@@ -81,7 +80,7 @@ class StreamableHTTP:
             server, session_idle_timeout=session_idle_s, max_sessions=most_sessions
         )
         self.run = self._sessions.run
-        self._direct = find_direct(server)
+        self._direct = getattr(server, "direct", None)
         self._session_idle_s = session_idle_s
         self._streamed = Streaming(self._sessions.handle_request, streams)
 
@@ -104,24 +103,22 @@ class StreamableHTTP:
     async def _find_reply(self, scope: Scope, headers: Headers, message: types.JSONRPCMessage) -> Response | None:
         """Return the reply to a call that is answered without the SDK; where it is not, note what was begun of it."""
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
-        is_open = _is_whole(headers, message) if version in MODERN_PROTOCOL_VERSIONS else self._is_in_session(scope)
+        is_alone = version in MODERN_PROTOCOL_VERSIONS
+        is_open = _is_whole(headers, message) if is_alone else self._is_in_session(scope, headers)
         if self._direct is None or not is_open or not all(check_accept_headers(Request(scope))):
             return None
-        found = await self._direct.answer(scope[CALLER], message, version)
-        if isinstance(found, Caller) and version in MODERN_PROTOCOL_VERSIONS:
-            found = await self._direct.finish(found, message, version)
+        found = await self._direct.answer(scope[CALLER], message, version, may_wait=is_alone)
         if isinstance(found, Caller):
             scope[CALLER] = found
             return None
         session = headers.get(MCP_SESSION_ID_HEADER) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
         return Response(found, media_type=JSON, headers={MCP_SESSION_ID_HEADER: session} if session else None)
 
-    def _is_in_session(self, scope: Scope) -> bool:
+    def _is_in_session(self, scope: Scope, headers: Headers) -> bool:
         """Tell whether a request belongs to an open session of its caller, and keep the session from expiring.
 
         Which sessions are open the SDK does not promise to tell; where it does not, it answers every request.
         """
-        headers = Headers(scope=scope)
         session = headers.get(MCP_SESSION_ID_HEADER)
         transport: Any = getattr(self._sessions, "_server_instances", {}).get(session)
         owner = getattr(self._sessions, "_session_owners", {}).get(session)

@@ -10,9 +10,10 @@ from stackroom.errors import OverloadedError
 from stackroom.model.principal import Action, Identity
 from stackroom.serve.http.endpoints import ServerRequest, base_url
 from stackroom.serve.http.guard import METADATA_PATH
-from stackroom.serve.http.replies import PRIVATE, is_none, model_reply
+from stackroom.serve.http.replies import PRIVATE, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
+from stackroom.tools.schema import is_none
 
 RESOURCE_NAME = "Stackroom"
 ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}

@@ -18,6 +18,7 @@ from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_json
 from stackroom.tools.endpoint import EndpointResult
 from stackroom.tools.media import MediaFile
+from stackroom.tools.schema import is_none
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Headers of an answer that is for this caller alone."""
@@ -27,11 +28,6 @@ NO_STORE = {"Cache-Control": "no-store"}
 """Headers of an answer that must not be kept."""
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-def is_none(value: object) -> bool:
-    """Tell whether an optional field of a result is left out."""
-    return value is None
 
 
 class ErrorDetails(EndpointResult):

@@ -93,7 +93,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds
             result=MutateResult,
             action=Action.EDIT_CATALOG,
             cost=Cost.WRITE,
-            costs=_cost_of,
+            costs=lambda given: Cost.READ if given.get("preview") is True else Cost.WRITE,  # a preview changes nothing
             read_only=False,
             wants_call_id=True,
             run=tools.mutate,
@@ -102,11 +102,6 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds
             count_of=attrgetter("total"),
         )
     ]
-
-
-def _cost_of(arguments: Mapping[str, Any]) -> Cost:
-    """Return the cost of a call: a preview changes nothing, and so counts as a read."""
-    return Cost.READ if arguments.get("preview") is True else Cost.WRITE
 
 
 def _field_guide(editable: Sequence[OpenCatalogue], of_users: Mapping[str, Sequence[str]]) -> str:
