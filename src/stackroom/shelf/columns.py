@@ -69,8 +69,9 @@ class TermColumn:
     def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
         """Return the terms of each of these rows."""
         sorted_rows, entries = self._by_row
-        starts = np.searchsorted(sorted_rows, rows, side="left").tolist()
-        ends = np.searchsorted(sorted_rows, rows, side="right").tolist()
+        wanted = rows.astype(sorted_rows.dtype)  # of another type, it would have all of them converted
+        starts = np.searchsorted(sorted_rows, wanted, side="left").tolist()
+        ends = np.searchsorted(sorted_rows, wanted, side="right").tolist()
         term_of = self._terms.__getitem__
         return [frozenset(map(term_of, entries[start:end].tolist())) for start, end in zip(starts, ends, strict=True)]
 
