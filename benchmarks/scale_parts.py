@@ -28,7 +28,7 @@ from copies import BATCH, NOISE, iter_batches
 from real_anime import Query, RealAnime, draw_queries, load_real_anime
 from scale_engines import Engine, Used
 
-from stackroom.assembly.move import MoveReport, move_to_database, move_to_folder
+from stackroom.assembly.move import move_to_database, move_to_folder
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key, Record
@@ -38,7 +38,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Embedding, Put
-from stackroom.shelf.store_place import StorePlace, find_place
+from stackroom.shelf.store_place import StorePlace
 from stackroom.text.analyser import TextQuery, analyse_query
 
 WARM_UP = 20
@@ -444,9 +444,7 @@ def move(engine: Engine, arguments: Any) -> Figures:
     def advance(step: str, count: int) -> None:
         print(f"{count} {step}", flush=True)
 
-    if arguments.to == "here" and find_place(engine.folder()) is None:  # it was killed after its commit point
-        report = MoveReport(catalogue=name, place="here")
-    elif arguments.to == "here":
+    if arguments.to == "here":
         report = move_to_folder(workshop, name, advance=advance)
     else:
         url, schema = arguments.to.rsplit(" ", 1)

@@ -15,9 +15,11 @@ from stackroom.errors import BusyError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.serve.mcp_server import resource_contents
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store_check import check_store
 from stackroom.shelf.lock import EmbeddingElsewhereError
@@ -25,6 +27,7 @@ from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
+from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.postgres import DEBIAN, PostgresServer, open_server
 from support.processes import wait_until
@@ -141,9 +144,9 @@ def test_while_the_database_is_away_reads_go_on_and_say_so_and_writes_are_refuse
     first, second = server_of("first"), server_of("second")
     first.put(first.record("heat", body="a robbery"))
     assert second.lexical("robbery") == ["heat"]
-    assert told_ages(second) == dict.fromkeys(READS, 0)
+    assert told_ages(second) == dict.fromkeys((*READS, RESOURCE), 0)
     database.kill()
-    assert told_ages(second) == dict.fromkeys(READS, 1)
+    assert told_ages(second) == dict.fromkeys((*READS, RESOURCE), 1)
     assert second.lexical("robbery") == ["heat"]
     view = second.shelf.reader()
     assert "seconds ago" in str(view.stale)
@@ -164,6 +167,7 @@ READS = {
     "fetch": {"id": "anime/heat"},
     "similar": {"id": "anime/heat"},
 }
+RESOURCE = "stackroom://anime/heat"
 
 
 def told_ages(stock: Stock) -> dict[str, int]:
@@ -176,6 +180,9 @@ def told_ages(stock: Stock) -> dict[str, int]:
             notes = (Served(gate=gate).call(tool, **arguments).structured or {}).get("notes", ())
             assert told.get(tool) in (None, sum("seconds ago" in note for note in notes))
             told[tool] = sum("seconds ago" in note for note in notes)
+    gate = Gate(Toolbox((), generic_resources([catalogue]), catalogues=[catalogue]))
+    content = resource_contents(RESOURCE, gate.read(LOCAL_USER, RESOURCE))
+    told[RESOURCE] = sum("seconds ago" in note for note in (content.meta or {}).get("io.stackroom/notes", ()))
     return told
 
 

@@ -174,6 +174,7 @@ def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: 
     assert [path.name for path in folder.parent.iterdir()] == ["films"], "nothing is left behind"
     assert run_killed(home, "here", "", at_first=0) == 1
     assert find_place(folder) is None
+    assert run_killed(home, "here", "", at_first=0) == 0, "one that is stopped after its switch is done"
     with closing(App(Settings(home=home))) as app:
         assert app.open_catalogue("films").shelf.history().list_changes(limit=99) == before
         put(app, "Gattaca")
@@ -181,7 +182,7 @@ def test_a_move_that_is_killed_at_any_step_is_continued_and_loses_nothing(home: 
 
 
 def test_a_catalogue_that_is_searched_in_the_database_has_no_copy_until_it_is_moved_back(
-    home: Path, place: StorePlace
+    home: Path, place: StorePlace, postgresql: PostgresServer
 ) -> None:
     workshop, folder = Workshop(Settings(home=home)), home / "catalogues" / "films"
     move_to_database(workshop, "films", place, advance=ignore)
@@ -198,6 +199,10 @@ def test_a_catalogue_that_is_searched_in_the_database_has_no_copy_until_it_is_mo
     with closing(App(Settings(home=home))) as app:
         assert app.open_catalogue("films").shelf.describe().kind == "embedded"
         assert find(app.build_gate(), "Gattaca") == ["Gattaca"]
+    schemas = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s || '_')"
+    assert postgresql.execute(schemas, place.schema), "the index is in the database"
+    drop_former(workshop, now=(folder / FORMER_FILE).stat().st_mtime + KEPT_S)
+    assert postgresql.execute(schemas, place.schema) == []
 
 
 def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(home: Path, place: StorePlace) -> None:
@@ -249,6 +254,11 @@ def test_the_tables_are_dropped_a_day_after_the_catalogue_was_moved_out(
     assert drop_former(workshop, now=moved_at + KEPT_S) == ["films"]
     assert postgresql.execute("SELECT to_regclass(%s)", f"{place.schema}.records") == [(None,)]
     assert not former.exists()
+
+
+def test_a_catalogue_that_was_never_moved_out_of_a_database_is_in_its_folder_already(home: Path) -> None:
+    with pytest.raises(InputError, match="in its folder already"):
+        move_to_folder(Workshop(Settings(home=home)), "films", advance=ignore)
 
 
 def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place: StorePlace) -> None:

@@ -73,10 +73,11 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
 def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveReport:
     """Bring the copy in a catalogue's folder up to the database, verify it, and let the folder have the records."""
     installed = workshop.library.get_installed(name)
-    folder = installed.folder
-    place = find_place(folder)
-    if place is None:
+    folder, place = installed.folder, find_place(installed.folder)
+    if place is None and not (folder / FORMER_FILE).is_file():
         raise InputError(f"the records of '{name}' are in its folder already")
+    if place is None:  # a move that was stopped after its commit point
+        return MoveReport(catalogue=name, place=str(folder))
     spec = workshop.spec_of(installed).spec
     with closing(EmbeddedShelf.open(folder, spec)) as shelf, closing(open_followed(folder, spec, place)) as copy:
         store = _as_followed(copy)

@@ -9,7 +9,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ from stackroom.model.record import Flag
 from stackroom.model.scope import Visibility
 from stackroom.text.instructions import safe_message
 from stackroom.tools.catalogue import notes_by_reason
+from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.spec import NotedResult, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Versions
 
@@ -173,10 +175,21 @@ def read_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versio
 
 def with_age_notes(result: ToolResult, versions: Versions | None) -> ToolResult:
     """Return an answer with a note on the catalogues that were read as they had been some time before."""
-    notes = notes_by_reason((version.name, version.stale or "") for version in versions or ())
+    notes = _age_notes(versions)
     if not notes or not isinstance(result, NotedResult):
         return result
     return result.model_copy(update={"notes": [*result.notes, *notes]})
+
+
+def with_age_of(content: ResourceContent, toolbox: Toolbox, catalogue: str) -> ResourceContent:
+    """Return the content of a resource with such a note on the catalogue of this name, if there is one."""
+    with suppress(StorageError):
+        return replace(content, notes=tuple(_age_notes(toolbox.versions([catalogue]))))
+    return content
+
+
+def _age_notes(versions: Versions | None) -> list[str]:
+    return notes_by_reason((version.name, version.stale or "") for version in versions or ())
 
 
 def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:

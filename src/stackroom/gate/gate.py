@@ -23,7 +23,15 @@ from stackroom.errors import (
     UnknownToolError,
     did_you_mean,
 )
-from stackroom.gate.answer import Answer, AnswerCache, answer_key, find_versions, read_versions, with_age_notes
+from stackroom.gate.answer import (
+    Answer,
+    AnswerCache,
+    answer_key,
+    find_versions,
+    read_versions,
+    with_age_notes,
+    with_age_of,
+)
 from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
 from stackroom.gate.quarantine import (
     flags_of,
@@ -391,10 +399,12 @@ class Gate:
         toolbox = self._toolboxes.of(principal.visibility)
         for resource in (known for known in toolbox.known_resources if known.action in principal.actions):
             if address.startswith(resource.prefix):
-                content = resource.read(principal, address.removeprefix(resource.prefix))
+                rest = address.removeprefix(resource.prefix)
+                content = resource.read(principal, rest)
                 if content is not None:
                     shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
-                    return quarantine_content(shown, toolbox.changing_tools)
+                    noted = with_age_of(shown, toolbox, rest.partition("/")[0])
+                    return quarantine_content(noted, toolbox.changing_tools)
         raise UnknownResourceError(
             f"there is no resource '{uri[:200]}'; list the resources for those there are", uri=uri[:200]
         )

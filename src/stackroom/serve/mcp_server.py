@@ -60,8 +60,8 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-PAGE = "io.stackroom/page"
-"""The key in the `_meta` of a resource's content that says which part of the resource it is."""
+PAGE, NOTES = "io.stackroom/page", "io.stackroom/notes"
+"""The keys in the `_meta` of a resource's content: which part of the resource it is, and remarks such as its age."""
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
@@ -171,11 +171,12 @@ def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
 
 def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
     """Return the content of a resource as MCP has it."""
+    beside = {PAGE: content.page and content.page.plain(), NOTES: list(content.notes)}
+    meta = {name: value for name, value in beside.items() if value} or None
     if content.blob is None:
-        meta = {PAGE: content.page.plain()} if content.page else None
         return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
     blob = base64.b64encode(content.blob).decode()
-    return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob)
+    return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob, _meta=meta)
 
 
 CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})

@@ -56,6 +56,8 @@ CREATE UNLOGGED TABLE shared_index (
 CREATE UNLOGGED TABLE shared_files (path text, piece int, data bytea NOT NULL, PRIMARY KEY (path, piece));
 ALTER TABLE shared_files ALTER data SET STORAGE EXTERNAL;
 """
+NAME_CHARS = 30
+"""How much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63."""
 LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
 WRITES_KEPT = "30 days"
 LOCK_WAIT_S = 10
@@ -70,6 +72,12 @@ LOST = "the database of catalogue '{}' does not answer; nothing was changed, try
 UNSURE = "the database of catalogue '{}' was lost while it stored the change; look at the history before trying again"
 
 logger = logging.getLogger(__name__)
+
+
+def index_prefix(schema: str) -> str:
+    """Return how the names of the schemas begin that have the index of a catalogue's schema, one for each build."""
+    digest = hashlib.blake2b(schema.encode(), digest_size=4).hexdigest()
+    return f"{schema[:NAME_CHARS]}_{digest}_search_"
 
 
 class DatabaseLostError(BusyError):
@@ -133,9 +141,11 @@ class StoreDatabase:
             db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))
 
     def drop(self) -> None:
-        """Remove the tables with everything in them."""
+        """Remove the tables with everything in them, and those of an index in the database."""
         with self._working() as db:
-            db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self.schema)))
+            query = "SELECT nspname FROM pg_namespace WHERE nspname = %s OR starts_with(nspname, %s)"
+            for (name,) in db.execute(query, (self.schema, index_prefix(self.schema))).fetchall():
+                db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
     def find_state(self, *, wait: bool = True) -> DatabaseState | None:
         """Return the state; None where the database does not answer, or it is not to be waited for and is busy."""

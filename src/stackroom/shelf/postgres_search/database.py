@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from hashlib import blake2b
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -20,6 +19,7 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
 from stackroom.shelf.postgres.shared_work import find_progress, plan
+from stackroom.shelf.postgres.store_database import index_prefix
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 
 OLDEST_PGVECTOR = (0, 8)
@@ -42,8 +42,6 @@ SESSION = {
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
 CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
-NAME_CHARS = 30
-"""How much of the name of a catalogue's schema is in those of its generations: PostgreSQL cuts names at 63."""
 TABLES = """
 CREATE TABLE reached (change_no bigint NOT NULL, vector_no bigint NOT NULL, token text NOT NULL, mean bytea,
     mean_of bigint NOT NULL, digest text NOT NULL);
@@ -220,8 +218,7 @@ class Generations:
 
     def __init__(self, connections: Connections, schema: str) -> None:
         self._connections = connections
-        digest = blake2b(schema.encode(), digest_size=4).hexdigest()
-        self._prefix = f"{schema[:NAME_CHARS]}_{digest}_search_"
+        self._prefix = index_prefix(schema)
 
     def schema(self, generation: int) -> str:
         """Return the schema of a generation."""

@@ -50,6 +50,8 @@ class ResourceContent:
     """The part that this is; None where it is the whole."""
     flags: tuple[Flag, ...] = ()
     """The places whose text reads like an instruction; set by the gate."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the content, such as its age; set by the gate."""
 
     @property
     def size_bytes(self) -> int:
