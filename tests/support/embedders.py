@@ -4,8 +4,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stackroom.errors import UnavailableError
 from stackroom.model.vectors import ModelId, Vector
@@ -16,11 +18,14 @@ WORD_MODEL = ModelId(name="word-hash", dimension=64)
 
 def word_vector(text: str, dimension: int) -> Vector:
     """Return a unit vector that is the same for the same words, and nearer the more words two texts share."""
-    total = np.zeros(dimension)
-    for word in WORD.findall(text.lower()) or [text]:
-        seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8], "big")
-        total += np.random.default_rng(seed).normal(size=dimension)
+    total = sum((_of_word(word, dimension) for word in WORD.findall(text.lower()) or [text]), np.zeros(dimension))
     return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+@lru_cache(maxsize=10_000)
+def _of_word(word: str, dimension: int) -> NDArray[np.float64]:
+    seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8], "big")
+    return np.random.default_rng(seed).normal(size=dimension)
 
 
 class WordEmbedder:
