@@ -3,7 +3,8 @@
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.ingest.pipeline import IngestReport
+from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
+from support.loopback import EmbeddingServer
 
 SPEC = """
 name = "dishes"
@@ -84,3 +87,12 @@ def add_dishes_to(app: App, path: Path, *, declaration: str = SPEC, **options: A
     """Build or update the catalogue of dishes from a file."""
     recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration))
     return add_catalogue(app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options)
+
+
+@contextmanager
+def open_embedding(home: Path) -> Iterator[App]:
+    """Open a library that a server on loopback embeds."""
+    server = EmbeddingServer()
+    with closing(App(Settings(home=home, embedding=server.settings(timeout_s=120)))) as app:
+        yield app
+    server.die()

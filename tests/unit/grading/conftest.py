@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.settings import Settings
-from support.dishes import add_dishes_to, write_dishes
+from support.dishes import add_dishes_to, open_embedding, write_dishes
 from support.loopback import EmbeddingServer
 
 DISHES = 90
@@ -50,10 +49,8 @@ def dishes_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dishes_home(dishes_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with the catalogue of dishes."""
     home = tmp_path_factory.mktemp("dishes-home")
-    server = EmbeddingServer()
-    with closing(App(Settings(home=home, embedding=server.settings(timeout_s=120)))) as app:
+    with open_embedding(home) as app:
         assert add_dishes_to(app, write_dishes(dishes_file, range(DISHES))).written == DISHES
-    server.die()
     return home
 
 

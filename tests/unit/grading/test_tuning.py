@@ -1,7 +1,8 @@
 """Tuning: better weights are kept, worse ones never are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from stackroom.grading.questions import QuestionKind
 from stackroom.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
 from stackroom.grading.tuning import tune
 from stackroom.ingest.pipeline import IngestReport
-from support.dishes import SPEC, make_dish, write_dishes
+from support.dishes import SPEC, add_dishes_to, make_dish, open_embedding, write_dishes
 
 pytestmark = pytest.mark.row("N6")
 
@@ -33,17 +34,30 @@ known_weight = 2
 """A spec whose ranking is mostly by fame."""
 
 
-@pytest.fixture
-def badly_weighed(app: App, tmp_path: Path, add_dishes: Callable[..., IngestReport]) -> GradedCatalogue:
-    """A graded catalogue whose spec has bad weights."""
-    source = write_dishes(tmp_path / "dishes.jsonl", range(90), fame=lambda row: 37 * int(row["id"][5:]) % 100)
-    add_dishes(source, declaration=BADLY_WEIGHED)
+def grade_badly_weighed(app: App, source: Path, add: Callable[..., IngestReport]) -> GradedCatalogue:
+    write_dishes(source, range(90), fame=lambda row: 37 * int(row["id"][5:]) % 100)
+    add(source, declaration=BADLY_WEIGHED)
     return grade_catalogue(app, "dishes", GoldenSetRequest(questions=240))
 
 
+@pytest.fixture(scope="module")
+def lasting_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A library of all tests that neither change its records nor keep weights."""
+    with open_embedding(tmp_path_factory.mktemp("tuned")) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def badly_weighed(lasting_app: App, tmp_path_factory: pytest.TempPathFactory) -> GradedCatalogue:
+    """A graded catalogue whose spec has bad weights."""
+    source = tmp_path_factory.mktemp("fame") / "dishes.jsonl"
+    return grade_badly_weighed(lasting_app, source, partial(add_dishes_to, lasting_app))
+
+
 def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_with(
-    app: App, badly_weighed: GradedCatalogue, add_dishes: Callable[..., IngestReport], tmp_path: Path
+    app: App, add_dishes: Callable[..., IngestReport], tmp_path: Path
 ) -> None:
+    badly_weighed = grade_badly_weighed(app, tmp_path / "dishes.jsonl", add_dishes)
     before = badly_weighed.grade.overall.ndcg_10.mean
     tuning = tune_catalogue(badly_weighed)
     assert tuning.is_accepted, tuning.reason
@@ -84,7 +98,7 @@ def test_a_handful_of_questions_tunes_nothing(badly_weighed: GradedCatalogue) ->
 
 
 def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
-    app: App, badly_weighed: GradedCatalogue
+    lasting_app: App, badly_weighed: GradedCatalogue
 ) -> None:
     spec = badly_weighed.catalogue.spec
     present = replace(spec.search, vector_weight=0.9, known_weight=0.0)
@@ -93,7 +107,8 @@ def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
     own = badly_weighed.folder / "golden.toml"
     questions = [f'[[questions]]\nquery = "{words_of(number)}"\nexpect = ["dish-{number}"]\n' for number in range(60)]
     own.write_text("".join(questions), encoding="utf-8")
-    graded = grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
+    graded = grade_catalogue(lasting_app, "dishes", GoldenSetRequest(questions=60))
+    own.unlink()
     by_people = tune(graded.asked, present, spec)
     assert by_people.is_accepted, by_people.reason
     assert by_people.search.vector_weight < 0.9
@@ -105,13 +120,14 @@ def words_of(number: int) -> str:
 
 
 def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
-    app: App, badly_weighed: GradedCatalogue
+    lasting_app: App, badly_weighed: GradedCatalogue
 ) -> None:
     path = badly_weighed.folder / TUNED_FILE
     path.write_text("[search]\nvector_weight = 7\n", encoding="utf-8")
     with pytest.raises(StorageError, match=r"tuned\.toml is damaged .*--reset"):
         find_tuned(path)
-    assert app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
+    assert lasting_app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
+    path.unlink()
 
 
 def test_tuned_weights_leave_all_others_as_declared() -> None:

@@ -1,6 +1,7 @@
 """Updates and rebuilds of a graded catalogue: one that answers worse is refused, one that does not never is."""
 
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,7 +20,8 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
-from support.dishes import SPEC, make_dish, write_dishes
+from stackroom.settings import Settings
+from support.dishes import SPEC, make_dish, open_embedding, write_dishes
 from support.embedders import word_vector
 from support.loopback import EmbeddingServer
 
@@ -31,11 +33,21 @@ BROKEN = SPEC.replace('role = "body", search = true', 'role = "body"')
 """The spec without the search of the text."""
 
 
+@pytest.fixture(scope="module")
+def graded_home(dishes_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the catalogue of dishes, graded."""
+    home = tmp_path_factory.mktemp("graded")
+    shutil.copytree(dishes_home, home, dirs_exist_ok=True)
+    with open_embedding(home) as app:
+        grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
+    return home
+
+
 @pytest.fixture
-def graded(app: App, dishes: Path) -> Path:
+def graded(settings: Settings, graded_home: Path, dishes_file: Path) -> Path:
     """The file of a catalogue of dishes that was graded."""
-    grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
-    return dishes
+    shutil.copytree(graded_home, settings.home, dirs_exist_ok=True)
+    return write_dishes(dishes_file, range(90))
 
 
 def folder_of(app: App) -> Path:
