@@ -306,7 +306,10 @@ class Gate:
         def work() -> ResourceContent:
             return with_retries(lambda: self._read(principal, uri))
 
-        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, _content_summary))
+        def summary(content: ResourceContent) -> ResultSummary:
+            return ResultSummary(content.size_bytes, content.digest)
+
+        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, summary))
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
@@ -481,7 +484,3 @@ def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
 
 def _answer_summary(answer: Answer) -> ResultSummary:
     return ResultSummary(len(answer.encoded), answer.digest, answer.count)
-
-
-def _content_summary(content: ResourceContent) -> ResultSummary:
-    return ResultSummary(content.size_bytes, content.digest)

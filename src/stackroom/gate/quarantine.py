@@ -7,7 +7,7 @@ the names of served tools that are not reads (`Toolbox.changing_tools`).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -136,13 +136,9 @@ def _iter_paths(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, str):
         yield path
     elif isinstance(value, dict):
-        for place, (key, inner) in enumerate(_scanned_items(value)):
+        for place, (key, inner) in enumerate(item for item in value.items() if item[0] not in UNSCANNED):
             step = key if _PLAIN_KEY.fullmatch(key) and not has_instructions(key) else f"({place})"
             yield from _iter_paths(inner, f"{path}.{step}" if path else step)
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             yield from _iter_paths(inner, f"{path}[{place}]")
-
-
-def _scanned_items(value: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(key, inner) for key, inner in value.items() if key not in UNSCANNED]

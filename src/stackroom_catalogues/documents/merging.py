@@ -10,6 +10,7 @@ from stackroom.api import (
     Hit,
     Ranked,
     Record,
+    RecordId,
     Scope,
     SearchPage,
     SearchPath,
@@ -17,6 +18,8 @@ from stackroom.api import (
     usual_path,
 )
 
+DOCUMENT = "document"
+PASSAGE = "passage"
 SPARE = 2
 """Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
 
@@ -28,6 +31,11 @@ ANCHOR_CHARS = 40
 
 
 REPEATS = "it repeats a passage that is shown before it"
+
+
+def passage_id(path: str, position: int) -> RecordId:
+    """Return the id of a file's passage; passages are counted from 1."""
+    return RecordId(f"{path}#{position}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from stackroom.api import InputError, Record, RecordId, RowMapping, RowSource
+from stackroom.api import InputError, Record, RecordId, RowSource
 from stackroom.api.rows import FolderRows, Passage, find_path, first_heading, split_passages
+from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, passage_id
 
-DOCUMENT = "document"
-PASSAGE = "passage"
 BEGINNING_CHARS = 300
 TITLE_CHARS = 80
 ID_DIGITS = 16
@@ -73,14 +72,6 @@ def records_of_chunk(row: Mapping[str, Any]) -> tuple[Record, ...]:
         "last_line": row.get("last_line"),
     }
     return (_record(record_id, PASSAGE, fields),)
-
-
-MAPPING = RowMapping(records_of=records_of, records_of_chunk=records_of_chunk, version=2)
-
-
-def passage_id(path: str, position: int) -> RecordId:
-    """Return the id of a file's passage; passages are counted from 1."""
-    return RecordId(f"{path}#{position}")
 
 
 def section_of(path: str) -> str:

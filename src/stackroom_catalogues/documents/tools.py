@@ -51,8 +51,15 @@ from stackroom.api import (
     why_lines,
     word_notes,
 )
-from stackroom_catalogues.documents.merging import SPARE, PassageHit, merged, passages_path
-from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
+from stackroom_catalogues.documents.merging import (
+    DOCUMENT,
+    PASSAGE,
+    SPARE,
+    PassageHit,
+    merged,
+    passage_id,
+    passages_path,
+)
 
 HANDBOOK = "handbook"
 DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}

@@ -36,3 +36,15 @@ def test_adding_a_table_loads_few_modules_and_no_tools() -> None:
     count, *tools = done.stdout.split()
     assert int(count) <= MOST_LOADED_BY_ADD
     assert tools == []
+
+
+LOADED_BY_TOOLS = """
+import sys
+import stackroom_catalogues.documents.tools
+print([name for name in sys.modules if name.startswith(("stackroom.ingest.pipeline", "stackroom.sources.folder"))])
+"""
+
+
+def test_serving_documents_loads_nothing_that_reads_files() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED_BY_TOOLS], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
