@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-MOST_LOADED_BY_ADD = 150
+import pytest
 
 LOADED_BY_HELP = """
 import sys
@@ -23,28 +23,25 @@ def test_help_lists_the_commands_of_packages_and_loads_neither_them_nor_the_engi
     assert done.stdout.splitlines()[-1] == "[] True"
 
 
-LOADED_BY_ADD = """
+LOADED = """
 import sys
-import stackroom.cli.add
+import {module}
 own = [name for name in sys.modules if name.partition(".")[0] in ("stackroom", "stackroom_catalogues")]
-print(len(own), *(name for name in own if name.startswith(("stackroom.tools", "stackroom.recommend"))))
+print(len(own), *(name for name in own if name.startswith({unwanted})))
 """
 
 
-def test_adding_a_table_loads_few_modules_and_no_tools() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADED_BY_ADD], check=True, capture_output=True, text=True)
-    count, *tools = done.stdout.split()
-    assert int(count) <= MOST_LOADED_BY_ADD
-    assert tools == []
-
-
-LOADED_BY_TOOLS = """
-import sys
-import stackroom_catalogues.documents.tools
-print([name for name in sys.modules if name.startswith(("stackroom.ingest.pipeline", "stackroom.sources.folder"))])
-"""
-
-
-def test_serving_documents_loads_nothing_that_reads_files() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADED_BY_TOOLS], check=True, capture_output=True, text=True)
-    assert done.stdout == "[]\n"
+@pytest.mark.parametrize(
+    ("module", "most", "unwanted"),
+    [
+        ("stackroom.cli.add", 150, ("stackroom.tools", "stackroom.recommend")),
+        ("stackroom_catalogues.documents.tools", 130, ("stackroom.ingest.pipeline", "stackroom.sources.folder")),
+    ],
+)
+def test_adding_a_table_loads_no_tools_and_serving_documents_nothing_that_reads_files(
+    module: str, most: int, unwanted: tuple[str, ...]
+) -> None:
+    code = LOADED.format(module=module, unwanted=unwanted)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    count, *loaded = done.stdout.split()
+    assert (int(count) <= most, loaded) == (True, [])
