@@ -483,9 +483,9 @@ def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords)
     beginnings = tuple(token[:SHARED_CHARS] for token in asked)
     scored: dict[Key, float] = {}
     for key, lines in zip(keys, reader.name_lines(keys), strict=True):
-        names = [(name, tokens.split()) for name, tokens in [line.split("\t") for line in lines] if tokens]
-        near = [(name, has) for name, has in names if longest in has or has[0] in asked]
-        each = [_score(frozenset(has), asked, words) for name, has in near if _is_near(name, beginnings)]
+        names = [line.split("\t") for line in lines]
+        near = [(name, has) for name, has in names if longest in has or has.partition(" ")[0] in asked]
+        each = [_score(frozenset(has.split()), asked, words) for name, has in near if _is_near(name, beginnings)]
         scored[key] = max(each, default=0.0)
     return {key: score for key, score in scored.items() if score}
 

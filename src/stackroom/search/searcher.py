@@ -40,7 +40,7 @@ from stackroom.search.ranked import (
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
-from stackroom.text.analyser import MAX_CHARS, TextQuery, analyse_query
+from stackroom.text.analyser import MAX_CHARS, TextQuery, analyse_query, with_synonyms
 from stackroom.text.normalise import clean
 from stackroom.text.safe import hide_places
 
@@ -190,7 +190,7 @@ class Searcher:
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         words = analyse_query(asked, synonyms={})
-        looked_for = terms or (analyse_query(asked, synonyms=self.spec.synonyms) if self.spec.synonyms else words)
+        looked_for = terms or with_synonyms(words, asked, self.spec.synonyms)
         moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
             text=asked,
@@ -202,8 +202,8 @@ class Searcher:
 
     def _trace(self, reader: ShelfReader, query: SearchQuery, *, scope: Scope, depth: int) -> Trace:
         """Run the arms, weigh what they found, and fuse it."""
-        candidates = self._find(reader, query, scope, depth)
-        fusion = STEPS[self.search_spec.fusion](candidates, query.vector, self.search_spec)
+        candidates, search = self._find(reader, query, scope, depth), self.search_spec
+        fusion = STEPS[search.fusion](candidates, query.vector, search)
         evidence, fused = self._weigh(reader, candidates, query.words), fusion.scores()
         strengths, scores = evidence.strengths(), np.empty(len(fused))
         order = order_rows(strengths, fused, tiers=TIERS if evidence.addends else (IDENTICAL_AT,))

@@ -51,7 +51,10 @@ def index_tokens(text: str) -> list[str]:
 
 def query_tokens(text: str) -> list[str]:
     """Return the tokens of a query, in order, with repeats."""
-    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
+    folded = fold(text)
+    if folded.isascii():  # scripts without spaces are where the two differ
+        return index_tokens(folded)
+    return [token for match in _TOKEN.finditer(folded) for token in _asked(match)]
 
 
 @lru_cache(maxsize=STEMS_KEPT)
@@ -166,7 +169,15 @@ def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> Text
     weights: dict[str, float] = {}
     for token in telling:
         weights[token] = weights.get(token, 0.0) + 1.0
-    for token in _synonym_tokens(text, synonyms):
+    return with_synonyms(TextQuery(terms=tuple(weights.items())[:MAX_TERMS]), text, synonyms)
+
+
+def with_synonyms(query: TextQuery, text: str, synonyms: Mapping[str, tuple[str, ...]]) -> TextQuery:
+    """Return the terms of a text with those of its synonyms."""
+    if not (others := _synonym_tokens(text, synonyms)):
+        return query
+    weights = dict(query.terms)
+    for token in others:
         weights.setdefault(token, SYNONYM_WEIGHT)
     return TextQuery(terms=tuple(weights.items())[:MAX_TERMS])
 

@@ -529,7 +529,7 @@ class Rule:
 
     def may_match(self, lowered: str) -> bool:
         """Tell whether the pattern is worth trying."""
-        return not self.needles or any(needle in lowered for needle in self.needles)
+        return not self.needles or any(map(lowered.__contains__, self.needles))
 
 
 RULES: Final = (

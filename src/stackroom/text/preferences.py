@@ -132,9 +132,9 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
         pieces += named
     lowered = left.lower()
     for rule in words.RULES:
-        found = list(matched(rule, left, vocabulary)) if rule.may_match(lowered) else []
-        left = blanked(left, found)
-        pieces += found
+        if rule.may_match(lowered) and (found := list(matched(rule, left, vocabulary))):
+            left = blanked(left, found)
+            pieces += found
     longest = words.longest_by_first(vocabulary.named)
     for gap in re.finditer(r"[^\0]+", left):
         tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))

@@ -86,14 +86,14 @@ class VectorTable:
         if mask is not None and in_scope < GATHER_BELOW * len(self.codes):
             rows = np.flatnonzero(mask)
             return [rows[_top(cosines, count)] for cosines in self._approximate(queries, rows)]
-        approximate = code_dots(quantise(queries)[0], self.codes) * self.scales
+        approximate = code_dots(_quantised_block(queries)[0], self.codes) * self.scales
         if mask is not None:
             np.copyto(approximate, -np.inf, where=~mask)
         return [_top(cosines, count) for cosines in approximate]
 
     def _approximate(self, queries: Vector, rows: Rows) -> Scores:
         """Return for each query the approximate cosines of these rows by codes, up to a constant factor."""
-        return code_dots(quantise(queries)[0], self.codes.take(rows, axis=0)) * self.scales[rows]
+        return code_dots(_quantised_block(queries)[0], self.codes.take(rows, axis=0)) * self.scales[rows]
 
     def _nearest_of(self, rows: Rows, query: Vector, limit: int) -> tuple[Rows, Scores]:
         cosines = row_dots(self.exact[rows], query)

@@ -296,11 +296,10 @@ class EmbeddedView(StoreView):
 
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
-        titles = [""] * len(keys)
+        titles: dict[int, str] = {}
         for segment, here, rows in self._placed(keys):
-            for place, title in zip(here.tolist(), segment.titles.first_names(rows), strict=True):
-                titles[place] = title
-        return titles
+            titles |= zip(here.tolist(), segment.titles.first_names(rows), strict=True)
+        return [titles.get(place, "") for place in range(len(keys))]
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
         texts: dict[int, bytes] = {}
@@ -400,6 +399,8 @@ class EmbeddedView(StoreView):
         The last few masks are cached: the reads of one search, and often of the next, have the same scope.
         """
         conditions = scope.all_conditions()
+        if (known := self._last_masks.get(conditions)) is not None:
+            return known
         require_filterable(conditions, self.spec)
         with self._mask_guard:
             if conditions not in self._last_masks:
@@ -456,7 +457,9 @@ def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
 
 
 def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:
-    """Merge the rankings of the segments."""
+    """Merge the rankings of the segments; that of one is in order already."""
+    if len(parts) == 1:
+        return Ranking(keys=parts[0][0], scores=parts[0][1].astype(np.float64), total=len(parts[0][0]))
     keys = np.concatenate([keys for keys, _ in parts]) if parts else np.empty(0, np.int64)
     scores = np.concatenate([scores for _, scores in parts]) if parts else np.empty(0)
     return build_ranking(keys, scores, limit=limit)
