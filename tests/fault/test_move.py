@@ -24,7 +24,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Put, never_stop
+from stackroom.shelf.port import Delete, Put, never_stop
 from stackroom.shelf.postgres import moving
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
@@ -214,6 +214,22 @@ def test_a_writer_that_was_open_before_the_switch_is_refused_after_it(home: Path
         with pytest.raises(BusyError, match="moved to a database"):
             shelf.apply([Put(record=Record(id=RecordId("x"), kind="film", fields={"title": "Lost"}))])
         assert shelf.reader().count(WHOLE) == 7
+
+
+def test_words_of_removed_records_do_not_keep_a_catalogue_from_being_moved(tmp_path: Path, place: StorePlace) -> None:
+    removed = [f"Heat {number}" for number in range(50)]
+    build(tmp_path / "home", "Heat Ronin", "Heat", "Ronin", "Ronin Alien", *removed)
+    steps: list[str] = []
+    with closing(App(Settings(home=tmp_path / "home"))) as app:
+        shelf = app.open_catalogue("films").shelf
+        reader, writer = shelf.reader(), shelf.writer()
+        records = reader.fetch(reader.scan(scope=WHOLE, limit=99), scope=WHOLE).values()
+        writer.apply([Delete(id=record.id) for record in records if record.get("title") in removed])
+        writer.publish()
+        workshop = Workshop(app.settings)
+        report = move_to_database(workshop, "films", place, advance=lambda step, _count: steps.append(step))
+    assert "building the index here anew" in steps
+    assert (report.answers, report.equal_answers) == (4, 4)
 
 
 def test_a_schema_that_has_a_catalogue_is_refused_and_so_is_a_second_move(home: Path, place: StorePlace) -> None:
