@@ -14,6 +14,8 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Shelf
+from stackroom.shelf.postgres import store_database
+from stackroom.shelf.postgres_search import database
 from stackroom.shelf.store_place import IN_DATABASE, save_place
 from support.memory_shelf import MemoryShelf
 from support.postgres import PostgresServer
@@ -53,13 +55,15 @@ def _is_left_out(called: Any) -> bool:
 
 
 @pytest.fixture(params=SHELVES)
-def make_shelf(request: pytest.FixtureRequest) -> MakeShelf:
+def make_shelf(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeShelf:
     """Makes an empty shelf of every implementation."""
     if request.param == "memory":
         return _memory
     if request.param == "embedded":
         return _embedded
     server: PostgresServer = request.getfixturevalue("postgresql")
+    for module in (database, store_database):  # a busy machine may not answer for seconds
+        monkeypatch.setattr(module, "CONNECT_S", 60)
 
     def make(folder: Path, spec: CatalogueSpec) -> Shelf:
         folder.mkdir(parents=True)

@@ -1,8 +1,7 @@
 """Building the first indexes of a shelf in a process of its own, while its records are still being written.
 
 Reading and mapping rows takes one core, indexing them another. The process gets the records after each transaction;
-told that these are all, it writes the indexes and ends. Where the records are many, a second process builds the base,
-and the first goes on with the text alone. Where one fails, the shelf builds the indexes itself.
+told that these are all, it writes the indexes and ends. Where it fails, the shelf builds them itself.
 """
 
 import os
@@ -22,8 +21,6 @@ from stackroom.shelf.terms import text_columns
 WORKER_MODULE = "stackroom.shelf.embedded.index_worker"
 WORTHWHILE_RECORDS = 1_024
 """With fewer records so far, there may not be enough to come for a process to be worth its start."""
-APART_FROM = 50_000
-"""With so many records, a process for each index is worth reading the records twice."""
 DONE = b"done\n"
 FINISH_S = 600.0
 FINISH_EACH_S = 0.01
@@ -31,10 +28,6 @@ FINISH_EACH_S = 0.01
 
 # Key, id, kind, fields, audiences of a record without a vector, whether that is to come, and its columns of texts
 SentRow = tuple[Key, RecordId, str, dict[str, Any], tuple[str, ...], bool, list[bytes]]
-TEXT_ALONE = "text alone"
-"""The message that another process builds the base."""
-IN_STORE: list[SentRow] = []
-"""The message that there are records to be read from the store."""
 
 _waiting: list[ChildProcess] = []  # the process that was started before there is anything to index
 
@@ -64,61 +57,39 @@ def _start() -> ChildProcess:
 
 
 class IndexProcess:
-    """The process that builds the indexes, or two; whoever starts them holds the write lock until they have ended."""
+    """The process that builds the indexes; whoever starts it holds the write lock until it has ended."""
 
     def __init__(self, process: ChildProcess, folder: Path, spec: CatalogueSpec) -> None:
         self._process = process
-        self._of_base: ChildProcess | None = None
-        self._folder, self._spec = folder, spec
         # values of JSON may be read from the store as others than were written
         self._is_sent = not any(field.type is FieldType.JSON for field in spec.fields.values())
         self._texts = tuple(text_columns(spec).values())  # made here, since the process has more to do
-        _send(process, (folder, spec, False))
+        self._send((folder, spec))
 
     def note_written(self, changes: Sequence[Change], last: int, *, has_vectors: bool) -> None:
         """Send the new records of a transaction whose last change has this number, or nothing: it reads the store."""
-        if self._of_base is None and last >= APART_FROM:
-            self._part()
         puts = [change for change in changes if isinstance(change, Put) and self._is_sent and not has_vectors]
         numbered = enumerate(puts, start=last + 1 - len(puts))  # a key is the number of the change, if each is new
-        sent = [self._sent(Key(key), put) for key, put in numbered] if len(puts) == len(changes) else IN_STORE
-        _send(self._process, sent)
-        if self._of_base is not None:
-            _send(self._of_base, IN_STORE)  # it may be far behind, and nobody is to wait for it
-
-    def _part(self) -> None:
-        """Start the process of the base, and let the first one leave that alone."""
-        with suppress(OSError):
-            self._of_base = _start()
-            _send(self._of_base, (self._folder, self._spec, True))
-            _send(self._process, TEXT_ALONE)
+        self._send([self._sent(Key(key), put) for key, put in numbered] if len(puts) == len(changes) else [])
 
     def _sent(self, key: Key, put: Put) -> SentRow:
-        record, texts = put.record, [] if self._of_base else [read(put.record) for read in self._texts]
+        record, texts = put.record, [read(put.record) for read in self._texts]
         return key, record.id, record.kind, dict(record.fields), record.audiences, put.embedding is not None, texts
 
     def finish(self, records: int) -> bool:
-        """Tell that all records are stored, wait for the end, and return whether the indexes are built."""
-        longest_s, running = max(FINISH_S, FINISH_EACH_S * records), list(filter(None, (self._process, self._of_base)))
-        for process in running:
-            _send(process, None)
-        return all(_has_built(process, longest_s) for process in running)
+        """Tell the process that all records are stored, wait for it, and return whether it has built the indexes."""
+        self._send(None)
+        try:
+            answer, _ = self._process.finish(longest_s=max(FINISH_S, FINISH_EACH_S * records))
+        except (UnavailableError, ValueError, OSError):
+            return False
+        return answer == DONE and self._process.exit_code == 0
 
     def close(self) -> None:
-        """End the processes, whatever they do."""
-        for process in filter(None, (self._process, self._of_base)):
-            process.kill()
+        """End the process, whatever it does."""
+        self._process.kill()
 
-
-def _has_built(process: ChildProcess, longest_s: float) -> bool:
-    try:
-        answer, _ = process.finish(longest_s=longest_s)
-    except (UnavailableError, ValueError, OSError):
-        return False
-    return answer == DONE and process.exit_code == 0
-
-
-def _send(process: ChildProcess, message: object) -> None:
-    with suppress(OSError, ValueError):  # it has ended, which `finish` notices
-        pickle.dump(message, process.input, protocol=pickle.HIGHEST_PROTOCOL)
-        process.input.flush()
+    def _send(self, message: object) -> None:
+        with suppress(OSError, ValueError):  # it has ended, which `finish` notices
+            pickle.dump(message, self._process.input, protocol=pickle.HIGHEST_PROTOCOL)
+            self._process.input.flush()

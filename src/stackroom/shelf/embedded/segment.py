@@ -128,15 +128,17 @@ def build_segment(
     change_no: int,
     model: ModelId | None,
     mean: Vector | None = None,
+    vector_no: int = 0,
+    folder: Path | None = None,
 ) -> Segment:
-    """Build a segment in memory; rows come in key order.
+    """Build a segment in memory, its largest arrays in the folder if one is given; rows come in key order.
 
     Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
     """
-    builder = SegmentBuilder(spec, model, mean)
+    builder = SegmentBuilder(spec, model, mean, folder=folder)
     for row in rows:
         builder.add(row)
-    return builder.build(change_no)
+    return builder.build(change_no, vector_no)
 
 
 class SegmentBuilder:
@@ -188,7 +190,7 @@ class SegmentBuilder:
             self._vectors.add(self._missing)
         self._vectors.add(self._missing if vector is None else vector.tobytes())
 
-    def build(self, change_no: int, vector_no: int = 0) -> Segment:
+    def build(self, change_no: int, vector_no: int) -> Segment:
         """Return the segment of the rows added so far."""
         titles = TitleIndex(self._titles.build())  # first, since joining its parts takes most memory
         vectors, mean = self._vector_table()

@@ -364,9 +364,7 @@ class EmbeddedShelf(StoreWriter):
             records = self.store.count()
             if self.store.change_no() != records:
                 return
-            if indexing.finish(records):
-                self.index.share()
-            else:
+            if not indexing.finish(records):
                 logger.warning("the index of catalogue '%s' is built again: its process failed", self.folder.name)
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:

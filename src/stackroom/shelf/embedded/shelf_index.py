@@ -13,7 +13,7 @@ import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -176,40 +176,35 @@ class ShelfIndex:
             if self._is_new():
                 self.build_first(self.store.iter_rows())
             else:
-                reached = self.store.change_no()  # a copy may follow meanwhile
-                self.build_base(self.store.iter_rows(), change_no=lambda: reached)
+                self._build_base()
             self.share()
 
-    def build_base(self, rows: Iterable[SegmentRow], *, change_no: Callable[[], int]) -> None:
-        """Build the base of all records, as of the change that there is after the last. The lock is held."""
-        builder = SegmentBuilder(self.spec, self.store.model(), folder=self.folder)
+    def _build_base(self) -> None:
+        model, change_no = self.store.model(), self.store.change_no()
         vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
-        for row in rows:
-            builder.add(row)
-        self._swap(builder.build(change_no(), vector_no))
+        rows = self.store.iter_rows()
+        segment = build_segment(
+            rows, self.spec, change_no=change_no, model=model, vector_no=vector_no, folder=self.folder
+        )
+        self.bases.swap(segment)
+        self.store.note_indexed(vector_no)
 
-    def build_first(self, rows: Iterable[SegmentRow], *, has_base: Callable[[], bool] = lambda: True) -> None:
-        """Build both indexes in one pass over all records, or the text alone. The lock is held."""
+    def build_first(self, rows: Iterable[SegmentRow]) -> None:
+        """Build both indexes in one pass over all records. The lock is held."""
         text = self.open_text()
         builder = SegmentBuilder(self.spec, self.store.model(), values=text.values, folder=self.folder)
-        built: list[Segment] = []
+        built = []
 
         def added() -> Iterator[SegmentRow]:
             for row in rows:
-                if has_base():
-                    builder.add(row)
+                builder.add(row)
                 yield row
-            if has_base():
-                vector_no = self.store.counter(STORED_VECTORS)
-                built.append(builder.build(self.store.change_no(), vector_no))  # while tantivy indexes the last rows
+            vector_no = self.store.counter(STORED_VECTORS)
+            built.append(builder.build(self.store.change_no(), vector_no))  # while tantivy is indexing the last rows
 
         text.build(added(), change_no=self.store.change_no)
-        for segment in built:
-            self._swap(segment)
-
-    def _swap(self, base: Segment) -> None:
-        self.bases.swap(base)
-        self.store.note_indexed(base.vector_no)
+        self.bases.swap(*built)
+        self.store.note_indexed(built[0].vector_no)
 
     def _fetch(self, shared: Any) -> bool:
         """Replace the index by that of another server, if its base is later and it is whole; tell whether it was."""
@@ -245,7 +240,6 @@ class ShelfIndex:
         shared, base = self.store.shared_index, self._find_base()
         if shared and base is not None and base.awaiting is None:
             text = self.open_text()
-            text.reload()
             files = [text.folder / name for name in text.files.list_names()]
             files += [text.files.manifest, *(self.folder / base.name).iterdir()]
             stamp = self._version(), base.name, base.change_no, text.change_no()

@@ -13,7 +13,6 @@ from stackroom.shelf import spool
 from stackroom.shelf.embedded.segment import (
     DamagedIndexError,
     Segment,
-    SegmentBuilder,
     SegmentRow,
     build_segment,
     open_segment,
@@ -104,9 +103,6 @@ def test_a_segment_whose_arrays_were_collected_in_files_is_the_one_of_memory(
     save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED), tmp_path / "of memory")
     monkeypatch.setattr(spool, "IN_MEMORY_BYTES", 50)
     monkeypatch.setattr(spool, "BLOCK_BYTES", 100)
-    builder = SegmentBuilder(SPEC, CENTRED, folder=tmp_path)
-    for one in rows:
-        builder.add(one)
-    save_segment(builder.build(1), tmp_path / "of files")
+    save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED, folder=tmp_path), tmp_path / "of files")
     saved = {path.name: path.read_bytes() for path in (tmp_path / "of files").iterdir()}
     assert saved == {path.name: path.read_bytes() for path in (tmp_path / "of memory").iterdir()}
