@@ -90,11 +90,11 @@ def test_the_pause_after_failures_doubles_up_to_a_bound_and_a_success_ends_it(ta
         Task(name="sync", description="", run=work, period_s=60.0, jitter=0.0, retry_s=5.0, longest_retry_s=8.0)
     )
     tasks.background.start()
-    pauses = []
+    pauses = [0.0]
     for _ in range(3):
-        tasks.step("sync", tasks.background.run_due() or 0.0)
-        pauses.append(tasks.background.run_due())
-    assert pauses == pytest.approx([5.0, 8.0, 8.0])
+        tasks.step("sync", pauses[-1])
+        pauses.append(tasks.background.run_due() or 0.0)
+    assert pauses == pytest.approx([0.0, 5.0, 8.0, 8.0])
     status = tasks.status("sync")
     assert (status.state, status.failures, status.last_error) == (TaskState.FAILING, 3, "no disk")
     tasks.step("sync", 8.0)
