@@ -119,7 +119,7 @@ def main() -> None:
         anime = _with_copies(real, arguments.records)
         arguments.work /= f"copies-{arguments.records}"
     task = _task(anime, arguments.work, queries)
-    wanted = [spec for spec in PEERS if not arguments.only or spec.name in arguments.only.split(",")]
+    wanted = [spec for spec in PEERS if any(part in spec.name for part in arguments.only.split(","))]
     ready = [_ready(spec, task, arguments.work, environments, keep=arguments.keep) for spec in wanted]
     peers = [peer for peer in ready if peer is not None]
     _run(peers, task)
@@ -322,7 +322,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where environments and indexes are kept")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--records", type=int, default=0, help="search as many: the real ones and copies of them")
-    parser.add_argument("--only", default="", help="names of peers, parted by commas")
+    parser.add_argument("--only", default="", help="parts of names of peers, separated by commas")
     parser.add_argument("--keep", action="store_true", help="use the indexes of an earlier run")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
