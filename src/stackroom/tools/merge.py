@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -312,8 +311,7 @@ def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
 def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
     try:
         conditions, notes, unknown = _resolved(view, asked)
-        hiding = partial(without_adult, conditions, view.reader, view.spec, visibility=asked.visibility)
-        hidden = [] if asked.with_adult(view.spec) else hiding(query=asked.query)
+        hidden = [] if asked.with_adult(view.spec) else _hidden(view, asked, conditions)
     except InputError as error:
         return error
     scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
@@ -339,6 +337,10 @@ def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition]
         conditions += named.conditions
         notes += named.notes
     return conditions, notes, unknown
+
+
+def _hidden(view: CatalogueView, asked: ScopeRequest, conditions: Sequence[Condition]) -> list[Condition]:
+    return without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
 
 
 def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:
