@@ -365,7 +365,7 @@ def test_the_answer_comes_first_its_records_fold_and_it_can_be_copied(talk: Talk
     expect(told.page.locator(".turn")).to_have_count(1)
 
 
-def test_what_a_tool_found_is_exported_whole_and_opened_in_explore(talk: Talks, model: ScriptedModel) -> None:
+def test_who_writes_keeps_the_focus_and_what_was_found_is_exported_and_opened_in_explore(talk: Talks, model: ScriptedModel) -> None:
     told = talk("/c/anime")
     films = {"catalogue": "anime", "filters": {"type": ["MOVIE"]}}
     asked = (
@@ -375,7 +375,12 @@ def test_what_a_tool_found_is_exported_whole_and_opened_in_explore(talk: Talks, 
     )
     calls = (Call(name="search" if "query" in one else "browse", args=one) for one in asked)
     model.script(Reply(calls=tuple(calls)), Reply(text="Films."))
-    told.say("Films?")
+    told.page.get_by_role("link", name="Connect").first.click()
+    told.page.get_by_label("Your message").fill("Films?")
+    told.page.go_back()
+    expect(told.page.locator("main .hit").first).to_be_visible()
+    told.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 200)))")  # it is all drawn
+    told.page.keyboard.press("Enter")
     told.hears("Films.")
     count = told.visit.call("search", query="*", **films)["total"]
     cards = told.said().locator(".call-block")

@@ -1,6 +1,7 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
 import {html, render, useEffect, useErrorBoundary, useRef, useState, t} from "./core/html.js";
 import {address as current, useAddress} from "./core/address.js";
+import {takeFocus} from "./core/keys.js";
 import {callEarly, reload, useSession} from "./core/server.js";
 import {docks, useStore} from "./core/store.js";
 import {Bar, KeysHelp} from "./parts/bar.js";
@@ -89,7 +90,7 @@ window.addEventListener("pagechange", () => {
   if (location.pathname === before) return;
   before = location.pathname;
   window.scrollTo(0, 0);
-  document.getElementById("main")?.focus({preventScroll: true});
+  takeFocus(document.getElementById("main"));
 });
 
 // The data of the first view is asked for at once: `calls` of a module are those that it begins with.

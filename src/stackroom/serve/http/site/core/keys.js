@@ -16,6 +16,11 @@ export function useKeys(section, bindings) {
   }, Object.values(bindings).map(([, work]) => work));
 }
 
+// What is shown takes the focus, but not from somebody who writes in the chat.
+export function takeFocus(element) {
+  if (!document.activeElement?.matches(".chat :not(a)")) element?.focus({preventScroll: true});
+}
+
 export function keyName(key) {
   return NAMES[key] ?? key;
 }

@@ -1,5 +1,5 @@
 import {html, render, useId, useLayoutEffect, useRef, t} from "../core/html.js";
-import {keyName, keys, useKeys} from "../core/keys.js";
+import {keyName, keys, takeFocus, useKeys} from "../core/keys.js";
 import {useStore, useStyle} from "../core/store.js";
 import {addIcons, Icon} from "./basics.js";
 
@@ -57,12 +57,12 @@ export function confirm(question, {title = t`Are you sure?`, yes = t`Yes`, no = 
 }
 
 // A panel at the side that leaves the view usable; it takes the focus, and gives it back.
-export function Drawer({title, onClose, children, label, actions, className = "", takesFocus = true}) {
+export function Drawer({title, onClose, children, label, actions, className = ""}) {
   const element = useRef(), heading = useId();
   useStyle("parts/layers.css");
   useLayoutEffect(() => {
     const before = document.activeElement;
-    if (takesFocus) element.current.focus();
+    takeFocus(element.current);
     return () => before?.isConnected && before.focus?.();
   }, []);
   useKeys(t`Drawer`, {Escape: [t`close the drawer`, onClose]});

@@ -51,17 +51,7 @@ function navigate(cards) {
   });
 }
 
-// A view may take the focus when it is shown; whoever types in the chat keeps it.
 function visit(address) {
-  const typing = document.activeElement?.closest?.(".chat") && document.activeElement;
-  const keep = ({target}) => { if (!target.closest(".chat")) typing.focus({preventScroll: true}); };
-  const letGo = () => ["focusin", "pointerdown", "keydown"].forEach((name, place) => document.removeEventListener(name, place ? letGo : keep));
-  if (typing) {
-    document.addEventListener("focusin", keep);
-    document.addEventListener("pointerdown", letGo);
-    document.addEventListener("keydown", letGo);
-    setTimeout(letGo, 1500);
-  }
   go(address);
   return {shown: address};
 }

@@ -2,6 +2,7 @@
 import {html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, t} from "../../core/html.js";
 import {changed} from "../../core/address.js";
 import {plural} from "../../core/format.js";
+import {takeFocus} from "../../core/keys.js";
 import {callTool} from "../../core/server.js";
 import {Icon} from "../../parts/basics.js";
 import {HitList, tileOf} from "../../parts/hit.js";
@@ -16,7 +17,7 @@ export function SearchBox({value, onSearch, label, placeholder, autoFocus}) {
     if (value !== told.current) input.current.value = told.current = value;
   }, [value]);
   useEffect(() => {
-    if (autoFocus && matchMedia("(hover: hover)").matches && !document.activeElement.closest(".drawer")) input.current.focus({preventScroll: true});
+    if (autoFocus && matchMedia("(hover: hover)").matches && !document.activeElement.closest(".drawer")) takeFocus(input.current);
     return () => clearTimeout(timer.current);
   }, []);
   const tell = () => {
