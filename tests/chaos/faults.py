@@ -6,7 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from chaos.actors import Damage
 from chaos.client import Caller
 from chaos.record import FaultEntry, Record
 from chaos.world import UNEDITED, Place, World
+from support.disks import filled
 
 TOLD_TIMEOUT_S = 40
 WELL_TIMEOUT_S = 60
@@ -117,8 +118,7 @@ class Conductor:
     def fill_disk(self, entry: FaultEntry) -> None:
         """Fill the disk to the last block, and free it again."""
         assert self.world.disk is not None
-        filler = self.world.disk / "filler"
-        with _filled(filler):
+        with filled(self.world.disk):
             self._told_by_health(entry, "disk")
             self._hold()
         self._wait_well(entry)
@@ -263,21 +263,6 @@ def _becomes(is_so: Callable[[], bool], timeout_s: float) -> bool:
             return True
         time.sleep(0.2)
     return False
-
-
-@contextmanager
-def _filled(filler: Path) -> Iterator[None]:
-    """Fill the disk that a file is on, to the last block."""
-    try:
-        with suppress(OSError), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 16))
-        with suppress(OSError), filler.open("ab", buffering=0) as file:
-            while True:
-                file.write(bytes(512))
-        yield
-    finally:
-        filler.unlink(missing_ok=True)
 
 
 def _index_files(catalogue: Path) -> list[Path]:

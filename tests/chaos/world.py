@@ -1,12 +1,10 @@
 """The world of a chaos run: a library on a small disk, PostgreSQL, two servers, and what they ask on loopback."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from stackroom.assembly.build import add_sample
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import ControlSettings, Settings
+from support.disks import small_disk
 from support.loopback import EmbeddingServer, FileServer
 from support.postgres import PostgresServer
 from support.processes import ServerProcess
@@ -131,9 +130,7 @@ def made_world(folder: Path) -> Iterator[World]:
     with ExitStack() as stack:
         disk = folder / "disk"
         disk.mkdir(parents=True)
-        is_mounted = _mount(disk)
-        if is_mounted:
-            stack.callback(_unmount, disk)
+        is_mounted = stack.enter_context(small_disk(disk, DISK_MB))
         home = disk / "library"
         embedder, provider = EmbeddingServer(), FileServer()
         stack.callback(embedder.die)
@@ -165,21 +162,6 @@ def made_world(folder: Path) -> Iterator[World]:
             stack.callback(place.end, signal.SIGTERM)
             place.start()
         yield world
-
-
-def _mount(disk: Path) -> bool:
-    """Mount a small file system; return whether that could be done."""
-    if os.geteuid() != 0:
-        return False
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "stackroom-chaos", str(disk)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _unmount(disk: Path) -> None:
-    for _attempt in range(20):
-        if subprocess.run(["umount", str(disk)], capture_output=True, check=False).returncode == 0:
-            return
-        time.sleep(0.5)
 
 
 def _build(settings: Settings, provider: FileServer, kept: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx
 
 from drill.record import Step
-from drill.world import COUNTRIES, TABLE, WORDS, World, filled, wait_for, write_table
+from drill.world import COUNTRIES, TABLE, WORDS, World, wait_for, write_table
+from support.disks import filled
 
 FORMER_COMMIT = "1788d3c6"
 """The commit that the upgrade comes from."""

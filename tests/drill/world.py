@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from support.disks import small_disk
 from support.launching import STACKROOM
 from support.processes import ServerProcess, wait_until
 
@@ -130,9 +131,7 @@ def made_world(folder: Path, options: argparse.Namespace) -> Iterator[World]:
     with ExitStack() as stack:
         disk = folder / "disk"
         disk.mkdir(parents=True)
-        is_mounted = _mount(disk)
-        if is_mounted:
-            stack.callback(_unmount, disk)
+        is_mounted = stack.enter_context(small_disk(disk, DISK_MB))
         world = World(folder, disk / "library", disk if is_mounted else None, options)
         world.must_run("add", str(write_table(folder / f"{TABLE}.csv")), "--yes", "--no-embed")
         world.must_run("describe", TABLE, "--editable")
@@ -152,36 +151,9 @@ def write_table(path: Path, rows: int = ROWS) -> Path:
     return path
 
 
-@contextmanager
-def filled(disk: Path) -> Iterator[None]:
-    """Fill a disk to the last block, and free it again."""
-    filler = disk / "filler"
-    with suppress(OSError), filler.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(1 << 16))
-    with suppress(OSError), filler.open("ab", buffering=0) as file:
-        while True:
-            file.write(bytes(512))
-    try:
-        yield
-    finally:
-        filler.unlink()
-
-
 def wait_for(is_so: Callable[[], object], timeout_s: float) -> bool:
     """Wait until something is so; return whether it became so in time."""
     with suppress(AssertionError):
         wait_until(is_so, timeout_s=timeout_s, every_s=0.2)
         return True
     return False
-
-
-def _mount(disk: Path) -> bool:
-    if os.geteuid() != 0:
-        return False
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "stackroom-drill", str(disk)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _unmount(disk: Path) -> None:
-    subprocess.run(["umount", "-l", str(disk)], capture_output=True, check=False)

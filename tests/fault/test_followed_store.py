@@ -1,5 +1,6 @@
 """Several servers over one store in PostgreSQL, each with a folder of its own; the database is killed and replaced."""
 
+import json
 import signal
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.serve.http.rest import NOTES_HEADER, content_reply
 from stackroom.serve.mcp_server import resource_contents
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store_check import check_store
@@ -181,8 +183,10 @@ def told_ages(stock: Stock) -> dict[str, int]:
             assert told.get(tool) in (None, sum("seconds ago" in note for note in notes))
             told[tool] = sum("seconds ago" in note for note in notes)
     gate = Gate(Toolbox((), generic_resources([catalogue]), catalogues=[catalogue]))
-    content = resource_contents(RESOURCE, gate.read(LOCAL_USER, RESOURCE))
-    told[RESOURCE] = sum("seconds ago" in note for note in (content.meta or {}).get("io.stackroom/notes", ()))
+    read = gate.read(LOCAL_USER, RESOURCE)
+    notes = (resource_contents(RESOURCE, read).meta or {}).get("io.stackroom/notes", [])
+    assert json.loads(content_reply(read).headers.get(NOTES_HEADER, "[]")) == notes
+    told[RESOURCE] = sum("seconds ago" in note for note in notes)
     return told
 
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -13,6 +12,7 @@ from stackroom.errors import StorageError
 from stackroom.shelf.embedded import store_file
 from stackroom.shelf.embedded.store_file import PUT_BACK, StoreFile
 from support import launching
+from support.disks import filled, small_disk
 
 pytestmark = pytest.mark.row("T8")
 
@@ -31,24 +31,21 @@ READS = {
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system of 8 MiB."""
     folder = tmp_path_factory.mktemp("small")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    if os.name != "posix" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a small file system cannot be mounted here: that needs root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_disk(folder, 8) as is_mounted:
+        if not is_mounted:
+            pytest.skip("a small file system cannot be mounted here: that needs root")
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def full(small: Path) -> Path:
+def full(small: Path) -> Iterator[Path]:
     """A library whose disk was filled after a catalogue was added."""
     table = small / "wines.csv"
     table.write_text(WINES)
     added = run(small, "add", str(table), "--yes", "--no-embed")
     assert added.returncode == 0, added.stderr
-    with suppress(OSError), (small / "filling").open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-    return small
+    with filled(small):
+        yield small
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

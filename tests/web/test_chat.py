@@ -365,7 +365,7 @@ def test_the_answer_comes_first_its_records_fold_and_it_can_be_copied(talk: Talk
     expect(told.page.locator(".turn")).to_have_count(1)
 
 
-def test_who_writes_keeps_the_focus_and_what_was_found_is_exported_and_opened_in_explore(talk: Talks, model: ScriptedModel) -> None:
+def test_who_writes_keeps_the_focus_and_finds_are_exported_and_opened(talk: Talks, model: ScriptedModel) -> None:
     told = talk("/c/anime")
     films = {"catalogue": "anime", "filters": {"type": ["MOVIE"]}}
     asked = (
@@ -379,7 +379,7 @@ def test_who_writes_keeps_the_focus_and_what_was_found_is_exported_and_opened_in
     told.page.get_by_label("Your message").fill("Films?")
     told.page.go_back()
     expect(told.page.locator("main .hit").first).to_be_visible()
-    told.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 200)))")  # it is all drawn
+    told.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 200)))")
     told.page.keyboard.press("Enter")
     told.hears("Films.")
     count = told.visit.call("search", query="*", **films)["total"]

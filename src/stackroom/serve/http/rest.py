@@ -32,7 +32,7 @@ SHOWN_TYPES = frozenset(
     }
 )
 """Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
-FLAGGED_HEADER = "Stackroom-Flagged"
+FLAGGED_HEADER, NOTES_HEADER = "Stackroom-Flagged", "Stackroom-Notes"
 FLAGS_IN_HEADER = 10
 BYTES_TYPE = "application/octet-stream"
 
@@ -132,7 +132,7 @@ class RestEndpoints:
         if answer.error:
             return error_reply(answer.error)
         return Response(
-            answer.encoded, media_type="application/json", headers={**PRIVATE, **_flag_headers(answer.flags)}
+            answer.encoded, media_type="application/json", headers={**PRIVATE, **_told_headers(answer.flags)}
         )
 
     async def list_resources(self, request: ServerRequest) -> Response:
@@ -160,14 +160,14 @@ def content_reply(content: ResourceContent) -> Response:
     shown = {} if media_type in SHOWN_TYPES else {"Content-Disposition": "attachment"}
     body = (content.text or "").encode("utf-8", "replace") if content.blob is None else content.blob
     charset = "; charset=utf-8" if content.blob is None and is_plain else ""
-    flags = _flag_headers(content.flags)
-    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **flags})
+    told = _told_headers(content.flags, content.notes)
+    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **told})
 
 
-def _flag_headers(flags: Sequence[Flag]) -> dict[str, str]:
-    """Return the header with the first places whose text reads like an instruction; none where there are none."""
-    shown = [flag.plain() for flag in flags[:FLAGS_IN_HEADER]]
-    return {FLAGGED_HEADER: json.dumps(shown, separators=(",", ":"))} if shown else {}
+def _told_headers(flags: Sequence[Flag], notes: Sequence[str] = ()) -> dict[str, str]:
+    """Return, as JSON, the first places whose text reads like an instruction, and notes on the content."""
+    told = {FLAGGED_HEADER: [flag.plain() for flag in flags[:FLAGS_IN_HEADER]], NOTES_HEADER: notes}
+    return {name: json.dumps(some, separators=(",", ":")) for name, some in told.items() if some}
 
 
 def _list_reply(result: EndpointResult) -> Response:
