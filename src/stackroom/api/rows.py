@@ -6,6 +6,7 @@ from stackroom.ingest.batch import ingest_batch as ingest_batch
 from stackroom.ingest.batch import ingest_from_provider as ingest_from_provider
 from stackroom.ingest.ledger import Ledger as Ledger
 from stackroom.ingest.pipeline import Target as Target
+from stackroom.library import replace_file as replace_file
 from stackroom.sources.compressed import find_compressed as find_compressed
 from stackroom.sources.compressed import find_path as find_path
 from stackroom.sources.compressed import open_decompressed as open_decompressed

@@ -270,9 +270,8 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
 
 
 def _template_problems(declaration: Declaration) -> Iterable[str]:
-    for key, template in _templates(declaration):
-        if not parse_template(template):
-            yield f"'{key}': it names no field, as in \"{{title}}. {{tags}}\", or has an unmatched brace"
+    if declaration.embed and not parse_template(declaration.embed.template):
+        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
 
 
 def _reading_problems(declaration: Declaration) -> Iterable[str]:
@@ -301,11 +300,6 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield f"'template' is for text, url, text[] and tag[], not {field.type}"
     if field.path:
         yield "'template' takes the place of 'path'; remove one of them"
-
-
-def _templates(declaration: Declaration) -> Iterable[tuple[str, str]]:
-    if declaration.embed:
-        yield "embed.template", declaration.embed.template
 
 
 def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -358,8 +352,8 @@ def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     """Yield every key that names a field, with the name."""
-    for key, template in _templates(declaration):
-        yield from ((key, part.field) for part in parse_template(template))
+    if declaration.embed:
+        yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
     for name, relation in declaration.relations.items():
         yield f"relations.{name}.field", relation.field
         if relation.copies:

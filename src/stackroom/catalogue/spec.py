@@ -5,7 +5,7 @@ work from a `CatalogueSpec` alone.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -520,12 +520,8 @@ def texts_of(value: Value) -> list[str]:
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
     """Return the text of a record to embed; fields without a value are omitted with the text before them."""
-    return _filled(spec, spec.parts, record)
-
-
-def _filled(spec: EmbedSpec, parts: Iterable[TemplatePart], record: Record) -> str:
     text = ""
-    for part in parts:
+    for part in spec.parts:
         words = " ".join(", ".join(texts_of(record.get(part.field))).split())
         words = plain_text(words) if spec.is_markdown else words
         if words:

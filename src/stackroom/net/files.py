@@ -1,8 +1,14 @@
-"""Files that are written to last: checksums, flushing to disk, permissions."""
+"""Files that are written to last: checksums, flushing to disk, permissions, and locks on their folders."""
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import filelock
+
+from stackroom.errors import BusyError, StorageError
 
 BLOCK_BYTES = 1 << 20
 
@@ -18,6 +24,32 @@ def install_file(part: Path, destination: Path) -> None:
     sync_file(part)
     part.replace(destination)
     sync_folder(destination.parent)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file durably, in place of an earlier one, so that a reader finds one or the other."""
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        fresh.write_bytes(content)
+        install_file(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def holding_lock(file: Path, *, wait_s: float, busy: str, failed: str) -> Iterator[None]:
+    """Hold a lock file in a folder that is made for it; `busy` and `failed` tell that another has it or the disk fails.
+
+    Failures of the disk within the block are told in the same way.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(file, timeout=wait_s):
+            yield
+    except filelock.Timeout as error:
+        raise BusyError(busy) from error
+    except (OSError, NotImplementedError) as error:  # no file can be locked on some file systems
+        raise StorageError(f"{failed}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def sync_file(path: Path) -> None:

@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
-
 from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.errors import InputError, StorageError
 from stackroom.library import CALIBRATION_FILE, THUMBNAILS_FOLDER, Installed
-from stackroom.net.files import sha256_of, sync_file, sync_folder
+from stackroom.net.files import holding_lock, sha256_of, sync_file, sync_folder, write_file
 from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
@@ -131,15 +129,6 @@ def next_version(former: Manifest | None, content: str) -> str:
     return f"{head}{int(number) + 1}" if number else f"{head}.1"
 
 
-def write_synced(path: Path, content: bytes) -> None:
-    """Write a file durably, in place of an earlier one, so that a reader finds one or the other."""
-    fresh = path.with_name(f"{path.name}{HALF_WRITTEN}")
-    fresh.write_bytes(content)
-    sync_file(fresh)
-    os.replace(fresh, path)
-    sync_folder(path.parent)
-
-
 class _RecordsFile:
     """Writes the lines of records while their batches pass, and counts."""
 
@@ -231,7 +220,7 @@ def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
     path = target / MANIFEST_FILE
     if not path.is_file() or path.read_bytes() != content:
         (target / SIGNATURE_FILE).unlink(missing_ok=True)
-        write_synced(path, content)  # commit point
+        write_file(path, content)  # commit point
     for folder in target.iterdir():
         if folder.is_dir() and folder != final:
             shutil.rmtree(folder)
@@ -240,25 +229,23 @@ def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
 @contextmanager
 def _writing_pack(folder: Path) -> Iterator[None]:
     """Hold a pack's folder for writing; refuse one with other files in it, and a second writer."""
-    try:
-        _require_pack_folder(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        whole = folder.resolve()  # "." has no name
-        lock = filelock.FileLock(whole.with_name(f"{whole.name}.lock"), timeout=LOCK_TIMEOUT_S)
-        with lock:
-            yield
-        Path(lock.lock_file).unlink(missing_ok=True)
-    except filelock.Timeout as error:
-        raise BusyError(f"{folder}: another process is writing the pack; wait for it") from error
-    except OSError as error:
-        raise StorageError(f"{folder}: the pack could not be written: {error}") from error
+    _require_pack_folder(folder)
+    whole = folder.resolve()  # "." has no name
+    lock, busy = whole.with_name(f"{whole.name}.lock"), f"{folder}: another process is writing the pack; wait for it"
+    with holding_lock(lock, wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
+        folder.mkdir(exist_ok=True)
+        yield
+    lock.unlink(missing_ok=True)
 
 
 def _require_pack_folder(folder: Path) -> None:
     """Refuse a place that is a file, or a folder with anything but a pack in it."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a folder for the pack")
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    try:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be read: {error.strerror}; give another folder") from error
     others = [path.name for path in paths if not _is_of_pack(path)]
     if others:
         raise InputError(f"{folder} has {', '.join(others[:3])} in it, and is no pack; give an empty or new folder")

@@ -5,16 +5,14 @@ Also what installing and updating report, while they run and when they are done.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import filelock
-
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.embed.port import Embedder
-from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
+from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.library import (
     CALIBRATION_FILE,
     NEXT_SPEC_FILE,
@@ -24,6 +22,7 @@ from stackroom.library import (
     Library,
     seal_thumbnails,
 )
+from stackroom.net.files import holding_lock
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import SHORT, THUMBNAILS_FILE, Manifest
 from stackroom.packs.thumbnails import save_thumbnails
@@ -145,19 +144,14 @@ def author_of(manifest: Manifest) -> Author:
     return Author(principal=f"{AUTHOR_PREFIX}{manifest.version} ({manifest.content[:SHORT]})")
 
 
-@contextmanager
-def holding_release(folder: Path, name: str) -> Iterator[None]:
+def holding_release(folder: Path, name: str) -> AbstractContextManager[None]:
     """Keep other installations and updates of a catalogue away."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(folder / LOCK_FILE, timeout=LOCK_TIMEOUT_S):
-            yield
-    except filelock.Timeout as error:
-        raise BusyError(f"'{name}' is being installed or updated by another process; wait for it") from error
-    except (PermissionError, NotImplementedError) as error:
-        raise StorageError(f"'{name}' cannot be written to: {error}; nothing was changed") from error
-    except OSError as error:
-        raise StorageError(f"'{name}' cannot be written to: {error.strerror}; nothing was changed") from error
+    return holding_lock(
+        folder / LOCK_FILE,
+        wait_s=LOCK_TIMEOUT_S,
+        busy=f"'{name}' is being installed or updated by another process; wait for it",
+        failed=f"'{name}' cannot be written to; nothing was changed",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,7 @@ among them: the transaction of the store is the commit point. Everything here is
 comes next.
 """
 
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +21,7 @@ import orjson
 from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.library import NEXT_SPEC_FILE
-from stackroom.net.files import sync_file, sync_folder
+from stackroom.net.files import write_file
 from stackroom.packs.entries import PackEntry, PackReader
 from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_manifest
 from stackroom.packs.patches import check_file, compress, read_content
@@ -180,14 +178,8 @@ class InstalledPack:
     def _write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, on the disk when this returns."""
         path = self.folder / name
-        fresh = path.with_name(f"{path.name}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_bytes(content)
-            sync_file(fresh)
-            os.replace(fresh, path)
-            sync_folder(path.parent)
+            write_file(path, content)
         except OSError as error:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
             raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

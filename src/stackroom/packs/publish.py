@@ -10,18 +10,16 @@ the former releases or the new one. A patch is not named by the manifest, since 
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filelock
 import orjson
 
-from stackroom.errors import BusyError, ConflictError, StorageError
-from stackroom.net.files import sync_file, sync_folder
-from stackroom.packs.build import files_folder, write_synced
+from stackroom.errors import ConflictError, StorageError
+from stackroom.net.files import holding_lock, sync_file, sync_folder, write_file
+from stackroom.packs.build import files_folder
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
 from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
 from stackroom.packs.places import INDEX_FILE
@@ -80,7 +78,9 @@ def publish_pack(pack: Path, folder: Path) -> Publication:
     A pack whose content is the newest release already is left alone, so that a schedule may call this every time.
     """
     manifest = load_manifest(pack)
-    with _publishing_in(folder):
+    busy = f"{folder}: another process publishes there; wait for it"
+    failed = f"{folder}: cannot be written; make room, or give another folder"
+    with holding_lock(folder / LOCK_FILE, wait_s=LOCK_TIMEOUT_S, busy=busy, failed=failed):
         before = list_published(folder)
         if before and before[0].manifest.content == manifest.content:
             return Publication(release=before[0], is_new=False)
@@ -97,21 +97,6 @@ def list_published(folder: Path) -> list[PublishedRelease]:
     named = [path.parent for path in paths if TAG.fullmatch(path.parent.name)]
     releases = [PublishedRelease(folder=path, manifest=load_manifest(path)) for path in named]
     return sorted(releases, key=lambda release: version_key(release.manifest.version), reverse=True)
-
-
-@contextmanager
-def _publishing_in(folder: Path) -> Iterator[None]:
-    """Hold the folder of the releases; refuse a second writer."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(folder / LOCK_FILE, timeout=LOCK_TIMEOUT_S):
-            yield
-    except filelock.Timeout as error:
-        raise BusyError(f"{folder}: another process publishes there; wait for it") from error
-    except OSError as error:
-        raise StorageError(
-            f"{folder}: cannot be written: {error.strerror or error}; make room, or give another folder"
-        ) from error
 
 
 def _require_next(manifest: Manifest, pack: Path, before: Sequence[PublishedRelease]) -> None:
@@ -174,7 +159,7 @@ def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease
 def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
     """Replace the index in one step, then remove the patches to releases that are not the newest any more."""
     entries = [_index_entry(release, folder, is_newest=release is releases[0]) for release in releases]
-    write_synced(folder / INDEX_FILE, orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE))  # commit point
+    write_file(folder / INDEX_FILE, orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE))  # commit point
     for release in releases[1:]:
         for path in release.patches:
             path.unlink(missing_ok=True)

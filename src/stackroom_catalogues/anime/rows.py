@@ -61,11 +61,6 @@ def record_of(row: Mapping[str, Any]) -> Record:
     return Record(id=_id_of(sources, title), fields={name: value for name, value in fields.items() if value})
 
 
-def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return the one record of a row."""
-    return (record_of(row),)
-
-
 def identities_of(record: Record) -> tuple[str, ...]:
     """Return the unique keys of a record: its pages at the providers."""
     return record.get("sources") or (record.id,)
@@ -76,7 +71,7 @@ def is_metadata(row: Mapping[str, Any]) -> bool:
     return "title" not in row and ("$schema" in row or "license" in row)
 
 
-MAPPING = RowMapping(records_of=records_of, identities_of=identities_of, is_metadata=is_metadata)
+MAPPING = RowMapping(records_of=lambda row: (record_of(row),), identities_of=identities_of, is_metadata=is_metadata)
 
 
 def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:

@@ -115,10 +115,6 @@ def _overlap(before: str, after: str) -> int:
     return 0
 
 
-def _has_vectors(page: SearchPage) -> bool:
-    return page.mode.value == "hybrid"
-
-
 def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: int) -> SearchPath:
     """Return how passages of one collection are searched for, without repeats."""
 

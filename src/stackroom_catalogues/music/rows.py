@@ -7,7 +7,6 @@
 Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -19,7 +18,7 @@ from typing import Any
 import orjson
 
 from stackroom.api import ExpectedError, InputError, Record, RecordId, RowMapping, RowSource, SourceRow, Tag
-from stackroom.api.rows import Ledger, ReadOptions, SqliteRows, WholeRows, find_path, without_compression
+from stackroom.api.rows import Ledger, ReadOptions, SqliteRows, WholeRows, find_path, replace_file, without_compression
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture
 from stackroom_catalogues.music.grouping import COVERS, KINDS, MOST_GENRES, Tagged, group_rows
@@ -138,9 +137,7 @@ def _extracted(path: Path, name: str) -> bytes | None:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(content)
-    os.replace(fresh, path)
+    replace_file(path, content)
 
 
 def _text(value: Any) -> str:

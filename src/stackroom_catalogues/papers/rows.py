@@ -42,11 +42,6 @@ def record_of(row: Mapping[str, Any]) -> Record:
     return Record(id=RecordId(record_id[:512]), fields={name: value for name, value in fields.items() if value})
 
 
-def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return the one record of a row."""
-    return (record_of(row),)
-
-
 def normalised_title(title: str) -> str:
     """Return a title in canonical form, by which papers are compared: lower case, trimmed, spaces collapsed."""
     return " ".join(title.lower().split())
@@ -57,7 +52,7 @@ def identities_of(record: Record) -> tuple[str, ...]:
     return (normalised_title(str(record.get("title"))),)
 
 
-MAPPING = RowMapping(records_of=records_of, identities_of=identities_of)
+MAPPING = RowMapping(records_of=lambda row: (record_of(row),), identities_of=identities_of)
 
 
 def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,12 @@ for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets. The 
 """
 
 import re
-import unicodedata
 from calendar import monthrange
 from datetime import date
 from functools import lru_cache
 from typing import Literal
 
+from stackroom.text.normalise import fold
 from stackroom.toml_text import load_packaged
 
 LONGEST = 60
@@ -154,7 +154,7 @@ def _spelt(text: str) -> str | None:
     """Return a date with the name of its month: `16 June 1997`, `June 16, 1997`, `July 1963`, `26-Oct-12`."""
     short = SHORT_MONTH.fullmatch(text)
     if short:
-        month = MONTHS.get(_plain(short[1]))
+        month = MONTHS.get(fold(short[1]))
         return _iso(_full_year(short[2]), month) if month else None
     month, numbers = _month_and_numbers(text)
     if not month:
@@ -175,18 +175,10 @@ def _month_and_numbers(text: str) -> tuple[int, list[str]]:
         digits, word, other = token.groups()
         if digits:
             numbers.append(digits)
-        elif word and (plain := _plain(word)) not in PASSED_OVER:
+        elif word and (plain := fold(word)) not in PASSED_OVER:
             if month or plain not in MONTHS:
                 return 0, []
             month = MONTHS[plain]
         elif other:
             return 0, []
     return month, numbers
-
-
-def _plain(word: str) -> str:
-    """Return a word in lower case without accents."""
-    if word.isascii():
-        return word.lower()
-    parts = unicodedata.normalize("NFKD", word.lower())
-    return "".join(char for char in parts if not unicodedata.combining(char))

@@ -5,6 +5,7 @@ A range of numbers, as "40–46 %", is no number but has bounds. A number after 
 """
 
 import html
+import json
 import math
 import re
 import sys
@@ -312,7 +313,6 @@ def _with_point(figure: str) -> str:
     return figure.replace(",", "")
 
 
-DEEPEST = 30
 STRING = r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\""
 FLAT = re.compile(rf"\[\s*(?:(?:{STRING})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
 """A list of texts alone, with commas or without."""
@@ -326,8 +326,11 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n"
 LAST_CHARACTER = 0x10FFFF
 CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": None, "true": True, "false": False}
 WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
-COMMA, CUT = ("mark", ","), ("word", "...")
+CUT = "..."
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
+BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}
+"""Brackets that open → the pair of JSON."""
+OPENED = ("[", "{", ":")
 NAMES = ("name", "title", "value", "text", "display_text", "display_name", "label", "description", "step")
 """The keys of an object in a list by which it is named, in order of preference."""
 
@@ -375,10 +378,9 @@ def find_literal(text: str) -> Any:
     Texts side by side are items of their own, as numpy writes lists, and not one text as in Python.
     """
     try:
-        value, rest = _Literal(text).whole()
+        return json.loads(_as_json(text))
     except (ValueError, IndexError, RecursionError):
         return None
-    return value if rest else None
 
 
 def _flat(text: str) -> list[Any]:
@@ -398,57 +400,29 @@ def _escaped(found: re.Match[str]) -> str:
     return ESCAPES.get(code, found[0])
 
 
-class _Literal:
-    """A reader of one value; a ValueError or IndexError where the text has none."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
-        self._next = 0
-
-    def whole(self) -> tuple[Any, bool]:
-        """Return the value, and whether the text ends with it."""
-        value = self._value(0)
-        return value, self._next == len(self._tokens)
-
-    def _value(self, depth: int) -> Any:
-        kind, token = self._tokens[self._next]
-        self._next += 1
-        if kind == "text":
-            return _unquoted(token)
-        if kind == "word":
-            return _constant(token)
-        if depth > DEEPEST or token not in CLOSING:
-            raise ValueError(f"{token!r} begins no value")
-        if token == "{":
-            return self._pairs(depth + 1)
-        items = self._items(CLOSING[token], depth + 1)
-        return items[0] if token == "array(" and items and isinstance(items[0], list) else items
-
-    def _items(self, closing: str, depth: int) -> list[Any]:
-        """Return the values up to a bracket, separated by commas or by spaces."""
-        items: list[Any] = []
-        while (token := self._tokens[self._next]) != ("mark", closing):
-            if token in (COMMA, CUT) or token[0] == "type":
-                self._next += 1
-            else:
-                items.append(self._value(depth))
-        self._next += 1
-        return items
-
-    def _pairs(self, depth: int) -> dict[str, Any]:
-        """Return the object up to its bracket."""
-        found: dict[str, Any] = {}
-        while (token := self._tokens[self._next]) != ("mark", "}"):
-            if token == COMMA:
-                self._next += 1
-                continue
-            key = self._value(depth)
-            if self._tokens[self._next] != ("mark", ":"):
-                raise ValueError("a key without a value")
-            self._next += 1
-            found[str(key)] = self._value(depth)
-        self._next += 1
-        return found
+def _as_json(text: str) -> str:
+    """Return a value of Python or numpy as JSON: with a comma between any two values, and without `array(…)`."""
+    parts: list[str] = []
+    opened: list[str] = []
+    encode = json.JSONEncoder().encode
+    for kind, token in _tokens(text):
+        value = ""
+        if token == ":":
+            parts += [parts.pop() if parts[-1].startswith('"') else encode(parts.pop()), ":"]
+        elif token in BRACKETS:
+            opened.append(token)
+            value = BRACKETS[token][:1]
+        elif kind == "mark" and token != ",":
+            if CLOSING[opened[-1]] != token:
+                raise ValueError(f"{token!r} closes nothing")
+            parts += BRACKETS[opened.pop()][1:]
+        elif kind in ("text", "word") and token != CUT:
+            value = encode(_unquoted(token) if kind == "text" else _constant(token))
+        if value:
+            parts += [",", value] if parts and parts[-1] not in OPENED else [value]
+    if opened:
+        raise ValueError(f"{opened[-1]!r} is not closed")
+    return "".join(parts)
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
