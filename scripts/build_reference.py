@@ -88,7 +88,6 @@ HTTP_CODES = {
     "method_not_allowed": (405, "There is something at this path, and not for this method."),
     "encoded_body": (415, "A body has a `Content-Encoding`; bodies are taken as they are."),
     "not_json": (415, "A message is not of the content type `application/json`."),
-    "unsupported_media_type": (415, "A body is not of the content type `application/json`."),
     "range_not_satisfiable": (416, "A file does not have the part that is asked for."),
     "misdirected": (421, "The `Host` header does not name this server."),
     "internal": (500, "The program has a bug; the server's log has the details."),

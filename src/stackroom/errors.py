@@ -76,6 +76,13 @@ class TooLargeError(InputError):
     http_status = 413
 
 
+class UnsupportedMediaTypeError(InputError):
+    """A body is not of the content type `application/json`."""
+
+    code = "unsupported_media_type"
+    http_status = 415
+
+
 class SlowBodyError(InputError):
     """The body of a request did not come in time."""
 

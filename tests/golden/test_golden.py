@@ -17,9 +17,8 @@ from mcp.server import Server
 from stackroom import errors
 from stackroom.cli.main import COMMANDS, cli
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.mcp_server import build_server
 from stackroom.tools.spec import ToolSpec
-from support.clients import always
+from support.clients import always, build_server
 
 FOLDER = Path(__file__).parent
 LARGEST_TOOL_LIST = 6_144

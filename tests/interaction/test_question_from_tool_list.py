@@ -21,10 +21,9 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.proposal import propose
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from stackroom.sources.opener import open_source
-from support.clients import McpAsker, Request, always
+from support.clients import McpAsker, Request, always, build_server
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N8")]
 

@@ -15,9 +15,8 @@ from mcp import Client
 
 from stackroom.assembly.app import App
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
-from support.clients import McpAsker, Request, always
+from support.clients import McpAsker, Request, always, build_server
 from support.libraries import copy_samples
 
 pytestmark = [pytest.mark.model, pytest.mark.row("N8"), pytest.mark.row("Z14")]

@@ -11,16 +11,18 @@ import anyio
 import anyio.from_thread
 import httpx
 from mcp import Client, types
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import connect as open_websocket
 from websockets.typing import Subprotocol
 
+from stackroom.background.threads import new_pool
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.serve.async_gate import Caller, Callers
-from stackroom.serve.mcp_server import build_server
+from stackroom.serve.async_gate import AsyncGate, Caller, Callers, Workers
+from stackroom.serve.mcp_server import Handlers
 from stackroom.settings import ToolNames
 
 ERAS = ("legacy", "2026-07-28")
@@ -202,6 +204,12 @@ def always(principal: Principal, via: str = "stdio") -> Callers:
     """Return a resolver that gives every request the same caller."""
     caller = Caller(principal=principal, via=via)
     return lambda _context: caller
+
+
+def build_server(find_gate: Callable[[], Gate], callers: Callers, *, tool_names: ToolNames = "dotted") -> Server[Any]:
+    """Return a server over a gate that may still be loading; `callers` returns the caller of a request."""
+    gate = AsyncGate(new_pool("gate", 1).submit(find_gate), Workers())
+    return Handlers(gate, callers, tool_names=tool_names).build_server()
 
 
 def talk_to(

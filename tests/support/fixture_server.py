@@ -25,6 +25,7 @@ from stackroom.model.principal import Action, Cost, Principal
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import serve_http
+from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import load_settings
@@ -166,17 +167,16 @@ def main() -> None:
                 cache=AnswerCache(settings.server.cache_size),
             )
         )
-        serve_http(
-            gate,
+        service = Service(
             settings=settings,
+            opened_gate=gate,
             control=control,
             metrics=metrics,
             workers=Workers(threads=settings.server.threads, queue=settings.server.queue),
             streams=Streams(settings.server.streams),
-            endpoints=(),
             health=Healthy(),
-            on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True),
         )
+        serve_http(service, on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True))
 
 
 if __name__ == "__main__":

@@ -52,14 +52,15 @@ except ImportError:  # there are no such limits on Windows
     resource = None  # type: ignore[assignment]
 
 
-def allow_many_files() -> None:
-    """Raise the soft limit of open files to the hard one."""
+def allow_many_files() -> int:
+    """Raise the soft limit of open files to the hard one, as far as is useful; return how many may be open."""
     if resource is None:
-        return
+        return MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 def require_files(name: str) -> None:

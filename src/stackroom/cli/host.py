@@ -20,6 +20,7 @@ from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import require_may_listen, serve_http
+from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import Settings
@@ -59,9 +60,9 @@ def host(app: App, settings: Settings, load: Load) -> None:
         gate = loader.submit(load, limiter=limiter, observers=observers, server_tools=tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: app.background.start())
-        serve_http(
-            gate,
+        service = Service(
             settings=settings,
+            opened_gate=gate,
             control=control,
             metrics=metrics,
             workers=workers,
@@ -74,8 +75,8 @@ def host(app: App, settings: Settings, load: Load) -> None:
             open_board=(lambda: admin.board) if admin else None,
             health=health,
             hide_places=app.hide_places,
-            on_listening=lambda address: _print_address(address, settings),
         )
+        serve_http(service, on_listening=lambda address: _print_address(address, settings))
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
         app.background.stop()

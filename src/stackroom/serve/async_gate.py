@@ -7,7 +7,8 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -304,21 +305,10 @@ LOADING = "loading"
 class AsyncGate:
     """Asynchronous access to the gate; requests that are refused for lack of workers are audited too."""
 
-    def __init__(
-        self,
-        gate: Callable[[], Gate],
-        workers: Workers,
-        *,
-        is_loaded: Callable[[], bool] = lambda: False,
-        throttle: RefusalThrottle | None = None,
-    ) -> None:
-        """`gate` returns the gate, and blocks while it loads, unless `is_loaded` is true.
-
-        `throttle` is notified of callers who exceed their rate limit.
-        """
+    def __init__(self, gate: "Future[Gate]", workers: Workers, *, throttle: RefusalThrottle | None = None) -> None:
+        """`gate` may still be loading; `throttle` is notified of callers who exceed their rate limit."""
         self._gate = gate
-        self.introductions = Introductions(gate)
-        self._is_loaded = is_loaded
+        self.introductions = Introductions(gate.result)
         self._loaded: Gate | None = None
         self._workers = workers
         self._throttle = throttle or RefusalThrottle()
@@ -391,14 +381,18 @@ class AsyncGate:
 
     def find_loaded(self) -> Gate | None:
         """Return the gate if it is loaded, without waiting; None also where it could not be."""
-        if self._loaded is None and self._is_loaded():
-            with suppress(Exception):  # reported by whoever waits for it
-                self._loaded = self._gate()
+        if self._loaded is None and self._gate.done() and self._gate.exception() is None:
+            self._loaded = self._gate.result()
         return self._loaded
+
+    def find_problem(self) -> str | None:
+        """Return why the gate could not be loaded, which is not tried again; None where it is, or may yet be."""
+        error = self._gate.exception() if self._gate.done() else None
+        if error is None or isinstance(error, ExpectedError):
+            return error.message if error else None
+        return "internal error; the server's log has the details"
 
     async def _load(self) -> Gate:
         """Return the gate; wait in a thread while it loads."""
-        if self._loaded is None:
-            is_there = self._is_loaded()
-            self._loaded = self._gate() if is_there else await self._workers.run(self._gate, of=LOADING)
-        return self._loaded
+        loaded = self.find_loaded()
+        return await self._workers.run(self._gate.result, of=LOADING) if loaded is None else loaded

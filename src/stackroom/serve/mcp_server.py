@@ -34,7 +34,7 @@ from stackroom.errors import (
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Principal
-from stackroom.serve.async_gate import AsyncGate, Callers, Context, Workers, has_plain_names
+from stackroom.serve.async_gate import AsyncGate, Callers, Context, has_plain_names
 from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
 from stackroom.serve.hits_view import (
     TILES,
@@ -187,11 +187,6 @@ TWO_WAYS = frozenset({"stdio", "websocket"})
 """Transports that carry messages both ways: an answer over plain HTTP is one body, without progress."""
 
 ResultT = TypeVar("ResultT")
-
-
-def build_server(gate: Callable[[], Gate], callers: Callers, *, tool_names: ToolNames = "dotted") -> Server[Any]:
-    """Return a server over the gate, which blocks while it loads; `callers` returns the caller of a request."""
-    return Handlers(AsyncGate(gate, Workers()), callers, tool_names=tool_names).build_server()
 
 
 class Handlers:

@@ -50,7 +50,7 @@ def serve_stdio(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
     lines = _Lines(_take_standard_output(), on_introduced)
-    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), tool_names, lines)
+    anyio.run(_serve, AsyncGate(gate, Workers()), tool_names, lines)
 
 
 async def _serve(gate: AsyncGate, tool_names: ToolNames, lines: "_Lines") -> None:

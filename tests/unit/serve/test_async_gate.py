@@ -19,7 +19,7 @@ from stackroom.serve.async_gate import MOST_KNOWN, WAITING_THREADS, AsyncGate, C
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams
 from stackroom.tools.toolbox import Toolbox
-from support.plain_tools import Notes, make_tool
+from support.plain_tools import Notes, loaded, make_tool
 
 TEMPLATE = "notes://{name}"
 
@@ -73,7 +73,7 @@ def busy(workers: Workers, threads: int) -> Iterator[Callable[[anyio.abc.TaskGro
 
 def test_an_answer_that_was_given_before_needs_no_thread() -> None:
     workers = Workers(threads=1, queue=10)
-    gate = AsyncGate(gate_of, workers)
+    gate = AsyncGate(loaded(gate_of()), workers)
 
     async def talk() -> None:
         first = await gate.call(CALLER, "search", {"query": "sea"})
@@ -114,7 +114,7 @@ def test_a_call_that_would_wait_too_long_is_refused_at_once_with_the_time_to_com
 def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
     notes, workers = Notes(), Workers(threads=1, queue=0)
     made = gate_of(notes=notes)
-    gate = AsyncGate(lambda: made, workers, is_loaded=lambda: True)
+    gate = AsyncGate(loaded(made), workers)
 
     async def ask() -> None:
         if operation == "tools/call":
@@ -135,7 +135,7 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
 
 
 def test_reads_are_answered() -> None:
-    gate = AsyncGate(gate_of, Workers())
+    gate = AsyncGate(loaded(gate_of()), Workers())
 
     async def talk() -> str | None:
         return (await gate.read(CALLER, "notes://sea")).text
@@ -148,7 +148,7 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
     now = [0.0]
     made = gate_of(limiter=RateLimiter(monotonic=lambda: now[0]))
     throttle = RefusalThrottle(pause_s=0)
-    gate = AsyncGate(lambda: made, Workers(), throttle=throttle)
+    gate = AsyncGate(loaded(made), Workers(), throttle=throttle)
     limited = Caller(
         principal=Principal(name="ada", actions=READER.actions, quotas=Quotas(read=1, write=1, sql=1)), via="http"
     )

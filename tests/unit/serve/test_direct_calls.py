@@ -21,10 +21,10 @@ from stackroom.serve.direct_calls import DirectCalls
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from stackroom.tools.toolbox import Toolbox
-from support.plain_tools import Notes, make_tool
+from support.clients import build_server
+from support.plain_tools import Notes, loaded, make_tool
 from support.work import record
 
 pytestmark = pytest.mark.row("A14")
@@ -57,7 +57,7 @@ def request(**given: Any) -> types.JSONRPCRequest:
 
 
 def direct_over(gate: Gate) -> DirectCalls:
-    return DirectCalls(AsyncGate(lambda: gate, Workers(), is_loaded=lambda: True), {"name": "stackroom"})
+    return DirectCalls(AsyncGate(loaded(gate), Workers()), {"name": "stackroom"})
 
 
 def answer(direct: DirectCalls, caller: Caller, message: Any, revision: str) -> bytes | Caller:

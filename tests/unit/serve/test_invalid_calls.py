@@ -14,7 +14,7 @@ from stackroom.model.principal import Outcome, Principal, Quotas
 from stackroom.serve.async_gate import AsyncGate, Caller, Workers
 from stackroom.serve.mcp_server import Handlers
 from stackroom.tools.toolbox import Toolbox
-from support.plain_tools import Notes
+from support.plain_tools import Notes, loaded
 
 pytestmark = pytest.mark.row("Z13")
 
@@ -24,7 +24,7 @@ ADA = Caller(principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(
 def send(notes: Notes, method: str, params: dict[str, Any], *, times: int = 1) -> Exception:
     """Pass requests on to a handler of the SDK that refuses their parameters; return the last error."""
     gate = Gate(Toolbox([]), observers=[notes], limiter=RateLimiter())
-    handlers = Handlers(AsyncGate(lambda: gate, Workers()), lambda _context: ADA)
+    handlers = Handlers(AsyncGate(loaded(gate), Workers()), lambda _context: ADA)
     context: Any = SimpleNamespace(method=method, params=params)
 
     async def refuse(_context: Any) -> Any:

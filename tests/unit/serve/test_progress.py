@@ -11,9 +11,9 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.serve import mcp_server
 from stackroom.serve.async_gate import Caller, caller_of
-from stackroom.serve.mcp_server import build_server
 from stackroom.serve.message_loop import serve_messages
 from stackroom.tools.toolbox import Toolbox
+from support.clients import build_server
 from support.plain_tools import Done, NoParams, make_tool
 
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}

@@ -14,9 +14,9 @@ from stackroom.serve.async_gate import asked_names, caller_of
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings, ToolNames
 from stackroom.tools.toolbox import Toolbox
+from support.clients import build_server
 from support.plain_tools import Notes, make_tool
 
 pytestmark = pytest.mark.row("N17")

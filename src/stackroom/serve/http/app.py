@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import anyio
@@ -43,14 +43,14 @@ def build_app(
 
     `bodies` bounds the memory of request bodies together with the routes; `tasks` run as long as the application does.
     """
-    contexts: list[Callable[[], Any]] = []
+    run_sessions: Callable[[], Any] = nullcontext
     every = with_page(routes, settings.web, authenticator=authenticator)
     if server is not None:
         most_sessions = settings.server.streams
         streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
-        contexts.append(streamable.run)
+        run_sessions = streamable.run
         every = [*_mcp_routes(server, streamable, authenticator, streams, bodies or Bodies()), *every]
-    return Guard(build_router(every, lifespan=_lifespan(contexts, tasks)), KnownHosts(settings.server))
+    return Guard(build_router(every, lifespan=_lifespan(run_sessions, tasks)), KnownHosts(settings.server))
 
 
 def _mcp_routes(
@@ -80,13 +80,10 @@ def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
     return app
 
 
-def _lifespan(contexts: Sequence[Callable[[], Any]], tasks: Sequence[Task]) -> Any:
+def _lifespan(run_sessions: Callable[[], Any], tasks: Sequence[Task]) -> Any:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for context in contexts:
-                await stack.enter_async_context(context())
-            group = await stack.enter_async_context(anyio.create_task_group())
+        async with run_sessions(), anyio.create_task_group() as group:
             for task in tasks:
                 group.start_soon(_run_task, task)
             yield

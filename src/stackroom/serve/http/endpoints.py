@@ -1,7 +1,4 @@
-"""Requests as the server's endpoints get them: authenticated, with query and body read strictly and validated.
-
-Those whose body or query has not its form are audited with what was wrong, and counted against the rate limit.
-"""
+"""Requests as the server's endpoints get them: authenticated, with query and body read strictly and validated."""
 
 import re
 from collections.abc import Mapping
@@ -13,15 +10,13 @@ import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import Scope
 
-from stackroom.control.accounts.limits import LoginLimiter
-from stackroom.errors import ExpectedError, InputError, RateLimitedError
-from stackroom.model.principal import ANONYMOUS, Identity
-from stackroom.serve.async_gate import CALLER, AsyncGate, Caller
+from stackroom.control.control import Control
+from stackroom.errors import InputError, UnsupportedMediaTypeError
+from stackroom.model.principal import Identity
+from stackroom.serve.async_gate import CALLER, Caller
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
-from stackroom.serve.http.replies import UnsupportedMediaTypeError
-from stackroom.settings import Settings
+from stackroom.serve.http.service import Service, base_url
 from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.spec import field_problem, refusal_of, validate_fields
 
@@ -39,6 +34,7 @@ _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IG
 class ServerRequest:
     """A request to an endpoint of the server, with what its declaration promises."""
 
+    service: Service
     http: Request
     query: Any = None
     body: Any = None
@@ -51,6 +47,17 @@ class ServerRequest:
         return caller
 
     @property
+    def control(self) -> Control:
+        """The accounts; only for endpoints that need them."""
+        assert self.service.control is not None, "endpoints that need accounts are refused without them"
+        return self.service.control
+
+    @property
+    def base_url(self) -> str:
+        """The address that the client uses for this server."""
+        return base_url(self.service.settings, self.http.scope)
+
+    @property
     def identity(self) -> Identity:
         """The authenticated caller, with their credential."""
         identity = self.caller.identity
@@ -58,7 +65,7 @@ class ServerRequest:
         return identity
 
 
-async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
+async def read_request(service: Service, spec: EndpointSpec, request: Request) -> ServerRequest:
     """Return a request with its body and query validated; refuse it where they are not as declared."""
     body: Any = None
     query = None
@@ -68,14 +75,14 @@ async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
         body = validate_fields(spec.body, await read_object(request))
     if spec.query:
         query = validate_query(spec.query, _read_query(request, spec.query.model_fields))
-    return ServerRequest(http=request, query=query, body=body)
+    return ServerRequest(service=service, http=request, query=query, body=body)
 
 
 async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body; an empty one where there is no body."""
     body = await request.body()
     if not _is_json(request.headers, body):
-        raise UnsupportedMediaTypeError
+        raise UnsupportedMediaTypeError("the body must be JSON: Content-Type: application/json")
     if len(body) <= DECODED_AT_ONCE:
         return decode_object(body)
     decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
@@ -110,12 +117,6 @@ def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
         return error.message
 
 
-def base_url(settings: Settings, scope: Scope) -> str:
-    """Return the address that clients use for this server: the configured one, else that of this request."""
-    scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
-    return settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
-
-
 def validate_query(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
     """Return the parameters of a query string as a model has them; refuse values that are not as declared."""
     try:
@@ -144,33 +145,3 @@ def _query_problem(model: type[BaseModel], details: Any) -> str:
 def _is_json(headers: Headers, body: bytes) -> bool:
     declared = headers.get("content-type")
     return not body if declared is None else _JSON_TYPE.fullmatch(declared) is not None
-
-
-INVALID = (ExpectedError, UnsupportedMediaTypeError)
-STRANGER = Caller(principal=ANONYMOUS, via="rest")
-NOT_JSON = "the body must be JSON: Content-Type: application/json"
-
-
-class InvalidRequests:
-    """Audits refused requests; of unauthenticated callers only so many a minute as may try to log in."""
-
-    def __init__(self, gate: AsyncGate) -> None:
-        self._gate = gate
-        self._unauthenticated = LoginLimiter()
-
-    async def refused(self, request: Request, operation: str, error: Exception, *, target: str = "") -> Exception:
-        """Audit a request that is refused by an error, and return the error that it is answered with."""
-        caller: Caller | None = request.scope.get(CALLER)
-        if caller is None and not self._is_within_limit(request):
-            return error
-        noted = error if isinstance(error, ExpectedError) else InputError(NOT_JSON)
-        problem = {"problem": noted.message}  # no value of a body is in it
-        answered = await self._gate.refuse_invalid((caller or STRANGER).asking(operation, target, problem), noted)
-        return answered if isinstance(answered, RateLimitedError) else error
-
-    def _is_within_limit(self, request: Request) -> bool:
-        try:
-            self._unauthenticated.require("", request.client.host if request.client else "")
-        except RateLimitedError:
-            return False
-        return True

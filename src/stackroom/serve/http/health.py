@@ -5,7 +5,7 @@ degraded, are shown only to authenticated callers who may see them, and paths of
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Literal
@@ -25,7 +25,7 @@ from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.metrics import Gauges
 from stackroom.serve.http.replies import NO_STORE, model_reply
-from stackroom.serve.http.service import Lifecycle, Service
+from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 from stackroom.tools.schema import is_none
 
@@ -105,131 +105,111 @@ class StatusResult(EndpointResult):
     threads: list[str] = Field(description="the names of its threads")
 
 
-def health_endpoints(service: Service) -> list[EndpointSpec]:
-    """Return the endpoints for people, load balancers and monitoring."""
-    health, declare = HealthEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
-    return [
-        declare("GET", "/health", health.show_health, result=HealthResult, result_refusals=(503,)),
-        declare("GET", "/health/live", health.show_live, result=LiveResult),
-        declare("GET", "/health/ready", health.show_ready, result=ReadyResult, result_refusals=(503,)),
-        EndpointSpec("GET", "/status", health.show_status, tag="server", result=StatusResult),
-        EndpointSpec("GET", "/metrics", health.show_metrics, tag="server", media_type="text/plain"),
-    ]
-
-
-class HealthEndpoints:
-    """Answers about the state of the server."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    async def show_health(self, request: ServerRequest) -> Response:
-        """Tell whether the server lives, is ready, and what is degraded."""
-        service = self._service
-        viewer = await self._find_viewer(request)
-        phase, problems, ready = service.phase, await self._find_problems(), await self._is_ready()
-        report = HealthResult(status=_status(phase, problems), live=True, ready=ready)
-        if viewer is not None:
-            cache, parts = cache_statistics(service), viewer.shown_parts(await self._find_states(), problems)
-            report = report.model_copy(
-                update={
-                    "version": __version__,
-                    "uptime_s": round(time.monotonic() - service.started_at, 1),
-                    "degraded": [
-                        DegradedPart(part=one.part, reason=one.detail or "") for one in parts if one.state == "degraded"
-                    ],
-                    "parts": parts,
-                    "cache": CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
-                    "streams": len(service.streams),
-                    "calls_in_flight": service.workers.in_flight,
-                }
-            )
-        return _reply(report, is_well=ready)
-
-    async def show_live(self, _request: ServerRequest) -> Response:
-        """Tell whether the process answers."""
-        return _reply(LiveResult(live=True), is_well=True)
-
-    async def show_ready(self, _request: ServerRequest) -> Response:
-        """Tell whether calls are answered."""
-        ready = await self._is_ready()
-        problems = {} if ready or not is_up(self._service.phase) else {"server": NEUTRAL_REASON}
-        return _reply(ReadyResult(ready=ready, status=_status(self._service.phase, problems)), is_well=ready)
-
-    async def show_metrics(self, request: ServerRequest) -> Response:
-        """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
-        viewer = self._require_viewer(request)
-        problems, states = await self._find_problems(), await self._find_states()
-        parts = {part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)}
-        measures = await anyio.to_thread.run_sync(self._service.health.readings)
-        shown = [reading for reading in measures if viewer.may_read(reading)]
-        readings, accept = self._read(await self._is_ready(), parts, shown), request.http.headers.get("accept", "")
-        body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
-        return Response(body, headers={"Content-Type": media_type, **NO_STORE})
-
-    async def show_status(self, request: ServerRequest) -> Response:
-        """List the tasks, threads and processes of the server; needs ViewAnalytics or ServerAdmin."""
-        viewer = self._require_viewer(request)
-        report = StatusResult(
-            tasks=[viewer.shown_task(task) for task in self._service.health.tasks()],
-            processes=[ChildResult(name=viewer.plain(name), pid=pid) for name, pid in list_children()],
-            threads=list_threads(),
+async def show_health(request: ServerRequest) -> Response:
+    """Tell whether the server lives, is ready, and what is degraded."""
+    service, viewer = request.service, await _find_viewer(request)
+    problems, ready = await _find_problems(service), await _is_ready(service)
+    report = HealthResult(status=_status(service, problems), live=True, ready=ready)
+    if viewer is not None:
+        states = await anyio.to_thread.run_sync(service.health.states)
+        cache, parts = cache_statistics(service), viewer.shown_parts(states, problems)
+        degraded = [one for one in parts if one.state == "degraded"]
+        report = report.model_copy(
+            update={
+                "version": __version__,
+                "uptime_s": round(time.monotonic() - service.started_at, 1),
+                "degraded": [DegradedPart(part=one.part, reason=one.detail or "") for one in degraded],
+                "parts": parts,
+                "cache": CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
+                "streams": len(service.streams),
+                "calls_in_flight": service.workers.in_flight,
+            }
         )
-        return _reply(report, is_well=True)
-
-    def _require_viewer(self, request: ServerRequest) -> "Viewer":
-        """Return the caller; refuse one who may not see counters of calls."""
-        principal = request.caller.principal
-        if principal.actions.isdisjoint(MAY_SEE_METRICS):
-            needed = " and ".join(MAY_SEE_METRICS)
-            raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")
-        return Viewer(principal=principal, hide_places=self._service.hide_places)
-
-    def _read(self, ready: bool, parts: Mapping[str, bool], readings: Sequence[Reading]) -> Gauges:
-        service = self._service
-        return Gauges(
-            streams=len(service.streams),
-            calls_in_flight=service.workers.in_flight,
-            is_ready=ready,
-            cache=cache_statistics(service),
-            parts=parts,
-            readings=readings,
-        )
-
-    async def _find_viewer(self, request: ServerRequest) -> "Viewer | None":
-        """Return who is asking, without a principal where that cannot be found out now; None for a stranger."""
-        hide_places = self._service.hide_places
-        try:
-            identity = await self._service.authenticator.identify(request.http.headers)
-        except StorageError:
-            return Viewer(principal=None, hide_places=hide_places)
-        return Viewer(principal=identity.principal, hide_places=hide_places) if identity else None
-
-    async def _is_ready(self) -> bool:
-        """Tell whether calls are answered now: the server is up, and somebody can be served."""
-        if not is_up(self._service.phase):
-            return False
-        return await anyio.to_thread.run_sync(self._service.health.find_unready) is None
-
-    async def _find_problems(self) -> Mapping[str, str]:
-        phase = self._service.phase
-        loading = {"catalogues": phase.load_problem} if phase.load_problem else {}
-        return loading | await anyio.to_thread.run_sync(self._service.health.problems)
-
-    async def _find_states(self) -> Mapping[str, str]:
-        return await anyio.to_thread.run_sync(self._service.health.states)
+    return _reply(report, is_well=ready)
 
 
-def is_up(phase: Lifecycle) -> bool:
+async def show_live(_request: ServerRequest) -> Response:
+    """Tell whether the process answers."""
+    return _reply(LiveResult(live=True))
+
+
+async def show_ready(request: ServerRequest) -> Response:
+    """Tell whether calls are answered."""
+    service, ready = request.service, await _is_ready(request.service)
+    problems = {} if ready or not is_up(service) else {"server": NEUTRAL_REASON}
+    return _reply(ReadyResult(ready=ready, status=_status(service, problems)), is_well=ready)
+
+
+async def show_metrics(request: ServerRequest) -> Response:
+    """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
+    service, viewer = request.service, _require_viewer(request)
+    states, problems = await anyio.to_thread.run_sync(service.health.states), await _find_problems(service)
+    measures = await anyio.to_thread.run_sync(service.health.readings)
+    readings = Gauges(
+        streams=len(service.streams),
+        calls_in_flight=service.workers.in_flight,
+        is_ready=await _is_ready(service),
+        cache=cache_statistics(service),
+        parts={part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)},
+        readings=[reading for reading in measures if viewer.may_read(reading)],
+    )
+    accept = request.http.headers.get("accept", "")
+    body, media_type = await anyio.to_thread.run_sync(lambda: service.metrics.render(readings, accept=accept))
+    return Response(body, headers={"Content-Type": media_type, **NO_STORE})
+
+
+async def show_status(request: ServerRequest) -> Response:
+    """List the tasks, threads and processes of the server; needs ViewAnalytics or ServerAdmin."""
+    viewer = _require_viewer(request)
+    report = StatusResult(
+        tasks=[viewer.shown_task(task) for task in request.service.health.tasks()],
+        processes=[ChildResult(name=viewer.plain(name), pid=pid) for name, pid in list_children()],
+        threads=list_threads(),
+    )
+    return _reply(report)
+
+
+def _require_viewer(request: ServerRequest) -> "Viewer":
+    """Return the caller; refuse one who may not see counters of calls."""
+    principal = request.caller.principal
+    if principal.actions.isdisjoint(MAY_SEE_METRICS):
+        needed = " and ".join(MAY_SEE_METRICS)
+        raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")
+    return Viewer(principal=principal, hide_places=request.service.hide_places)
+
+
+async def _find_viewer(request: ServerRequest) -> "Viewer | None":
+    """Return who is asking, without a principal where that cannot be found out now; None for a stranger."""
+    hide_places = request.service.hide_places
+    try:
+        identity = await request.service.authenticator.identify(request.http.headers)
+    except StorageError:
+        return Viewer(principal=None, hide_places=hide_places)
+    return Viewer(principal=identity.principal, hide_places=hide_places) if identity else None
+
+
+async def _is_ready(service: Service) -> bool:
+    """Tell whether calls are answered now: the server is up, and somebody can be served."""
+    return is_up(service) and await anyio.to_thread.run_sync(service.health.find_unready) is None
+
+
+async def _find_problems(service: Service) -> Mapping[str, str]:
+    problem = service.gate.find_problem()
+    loading = {"catalogues": problem} if problem else {}
+    return loading | await anyio.to_thread.run_sync(service.health.problems)
+
+
+def is_up(service: Service) -> bool:
     """Tell whether the server has loaded its catalogues, and does not end."""
-    return phase.is_loaded and not phase.is_ending
+    return service.gate.find_loaded() is not None and not service.is_ending
 
 
 def cache_statistics(service: Service) -> CacheStatistics:
     """Return the cache's counters; zeros while the catalogues are loading."""
-    cache = service.loaded_gate().cache if service.phase.is_loaded else None
-    size = service.settings.server.cache_size
-    return cache.statistics() if cache else CacheStatistics(entries=0, size=size, hits=0, misses=0)
+    loaded, size = service.gate.find_loaded(), service.settings.server.cache_size
+    if loaded is None or loaded.cache is None:
+        return CacheStatistics(entries=0, size=size, hits=0, misses=0)
+    return loaded.cache.statistics()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,9 +257,7 @@ class Viewer:
         return part if self._may_know(part) or not part.startswith(CATALOGUE) else CATALOGUE
 
     def _reason_of(self, part: str, reason: str) -> str:
-        if not self._may_know(part):
-            return NEUTRAL_REASON
-        return self.plain(reason)
+        return self.plain(reason) if self._may_know(part) else NEUTRAL_REASON
 
     def _may_know(self, part: str) -> bool:
         if self.principal is None:
@@ -288,13 +266,24 @@ class Viewer:
         return kind != CATALOGUE or self.principal.visibility.sees_catalogue(name)
 
 
-def _status(phase: Lifecycle, problems: Mapping[str, str]) -> Status:
-    if phase.is_ending:
+def _status(service: Service, problems: Mapping[str, str]) -> Status:
+    if service.is_ending:
         return "ending"
-    if phase.load_problem or (problems and phase.is_loaded):
+    is_loaded = service.gate.find_loaded() is not None
+    if service.gate.find_problem() or (problems and is_loaded):
         return "degraded"
-    return "ok" if phase.is_loaded else "starting"
+    return "ok" if is_loaded else "starting"
 
 
-def _reply(report: EndpointResult, *, is_well: bool) -> Response:
+def _reply(report: EndpointResult, *, is_well: bool = True) -> Response:
     return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
+
+
+_declare = partial(EndpointSpec, tag="server")
+HEALTH_ENDPOINTS = (
+    _declare("GET", "/health", show_health, result=HealthResult, result_refusals=(503,), is_public=True),
+    _declare("GET", "/health/live", show_live, result=LiveResult, is_public=True),
+    _declare("GET", "/health/ready", show_ready, result=ReadyResult, result_refusals=(503,), is_public=True),
+    _declare("GET", "/status", show_status, result=StatusResult),
+    _declare("GET", "/metrics", show_metrics, media_type="text/plain"),
+)

@@ -11,9 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from starlette.responses import Response
 
 from stackroom import __version__
-from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest, base_url
+from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest
 from stackroom.serve.http.replies import ErrorResult, model_reply
-from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.spec import ToolSpec
 
@@ -36,43 +35,28 @@ class OpenapiDocument(RootModel[dict[str, Any]]):
     """An OpenAPI document."""
 
 
-def openapi_endpoint(service: Service, endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
+def openapi_endpoint(endpoints: Sequence[EndpointSpec]) -> EndpointSpec:
     """Return the endpoint of the document that describes these endpoints, and itself."""
-    document = OpenapiEndpoint(service)
-    shown = EndpointSpec(
-        "GET",
-        "/openapi.json",
-        document.show_openapi,
-        tag="server",
-        result=OpenapiDocument,
-        is_public=True,
-    )
-    document.endpoints += [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
-    return shown
 
-
-class OpenapiEndpoint:
-    """Answers with the document."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self.endpoints: list[EndpointSpec] = []
-
-    async def show_openapi(self, request: ServerRequest) -> Response:
+    async def show_openapi(request: ServerRequest) -> Response:
         """Return this document, with the tools of the caller."""
-        service, headers = self._service, request.http.headers
+        service, headers = request.service, request.http.headers
         identity = await service.authenticator.identify(headers)
         if identity is None and "authorization" in headers:
             return service.authenticator.refusal(request.http.scope)
         has_accounts = service.control is not None
-        offered = [endpoint for endpoint in self.endpoints if has_accounts or not endpoint.needs_accounts]
+        offered = [endpoint for endpoint in described if has_accounts or not endpoint.needs_accounts]
         tools: list[ToolSpec] = []
         if identity is None:
             offered = [one for one in offered if one.tag in PUBLIC_TAGS]
         else:
             tools = await service.gate.run(identity.principal, lambda gate: gate.list_tools(identity.principal))
-        base = base_url(service.settings, request.http.scope)
-        return model_reply(OpenapiDocument(build_document(offered, tools, base=base, has_accounts=has_accounts)))
+        document = build_document(offered, tools, base=request.base_url, has_accounts=has_accounts)
+        return model_reply(OpenapiDocument(document))
+
+    shown = EndpointSpec("GET", "/openapi.json", show_openapi, tag="server", result=OpenapiDocument, is_public=True)
+    described = [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
+    return shown
 
 
 def build_document(
@@ -82,8 +66,8 @@ def build_document(
     references, schemas = _list_schemas(specs)
     paths: dict[str, dict[str, Any]] = {}
     for spec in specs:
-        operation = _Operation(spec, references, has_accounts=has_accounts)
-        paths.setdefault(re.sub(r":\w+}", "}", spec.path), {})[spec.method.lower()] = operation.describe()
+        operation = _operation(spec, references, has_accounts=has_accounts)
+        paths.setdefault(re.sub(r":\w+}", "}", spec.path), {})[spec.method.lower()] = operation
     for tool in tools:
         prefix = f"tool.{tool.name}"
         for part, schema in (("input", tool.input_schema), ("output", tool.full_output_schema)):
@@ -142,72 +126,46 @@ def _find_model(spec: EndpointSpec) -> type[BaseModel] | None:
     return spec.result if spec.result is not None and issubclass(spec.result, BaseModel) else None
 
 
-class _Operation:
-    """One endpoint, as the document describes it."""
-
-    def __init__(self, spec: EndpointSpec, references: References, *, has_accounts: bool) -> None:
-        self._spec = spec
-        self._references = references
-        self._has_accounts = has_accounts
-
-    def describe(self) -> dict[str, Any]:
-        """Return the description: parameters, body, and what it answers with."""
-        spec = self._spec
-        parameters, secured = self._parameters(), self._has_accounts and not spec.is_public
-        return {
-            "operationId": spec.operation_id or to_camel(spec.run.__name__),
-            "tags": [spec.tag],
-            "summary": (spec.run.__doc__ or "").partition("\n")[0],
-            **({"parameters": parameters} if parameters else {}),
-            **({"requestBody": body} if (body := self._body()) else {}),
-            "responses": {**self._answers(), "default": ERROR},
-            **({"security": BEARER} if secured else {}),
-        }
-
-    def _body(self) -> dict[str, Any]:
-        if self._spec.takes_bytes:
-            return {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
-        return _json_body(self._references[self._spec.body, "validation"]) if self._spec.body else {}
-
-    def _parameters(self) -> list[dict[str, Any]]:
-        in_path = self._spec.path_parameters.items()
-        return [
-            *(_parameter(name, text, "path", required=True) for name, text in in_path),
-            *_query_parameters(self._spec),
-        ]
-
-    def _answers(self) -> dict[str, Any]:
-        spec = self._spec
-        if spec.status == 204:
-            return {"204": {"description": "Done."}}
-        model = _find_model(spec)
-        schema = self._references[model, "serialization"] if model else {}
-        answer = {"description": "The answer.", "content": {spec.media_type: {"schema": schema}}}
-        return {str(status): answer for status in (spec.status, *spec.result_refusals)}
-
-
-def _parameter(name: str, description: str, place: str, *, required: bool = False) -> dict[str, Any]:
+def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool) -> dict[str, Any]:
+    """Return an endpoint as the document describes it: parameters, body, and what it answers with."""
+    parameters, body = _parameters(spec), _body(spec, references)
     return {
-        "name": name,
-        "in": place,
-        "description": description,
-        "required": required,
-        "schema": {"type": "string"},
+        "operationId": spec.operation_id or to_camel(spec.run.__name__),
+        "tags": [spec.tag],
+        "summary": (spec.run.__doc__ or "").partition("\n")[0],
+        **({"parameters": parameters} if parameters else {}),
+        **({"requestBody": body} if body else {}),
+        "responses": {**_answers(spec, references), "default": ERROR},
+        **({"security": BEARER} if has_accounts and not spec.is_public else {}),
     }
 
 
-def _query_parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
-    if spec.query is None:
-        return []
-    schema = _build_query_schema(spec.query)
-    required = schema.get("required", ())
-    return [
-        {
-            **_parameter(name, field.get("description", ""), "query", required=name in required),
-            "schema": {key: value for key, value in field.items() if key != "description"},
-        }
-        for name, field in schema["properties"].items()
+def _body(spec: EndpointSpec, references: References) -> dict[str, Any]:
+    if spec.takes_bytes:
+        return {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
+    return _json_body(references[spec.body, "validation"]) if spec.body else {}
+
+
+def _answers(spec: EndpointSpec, references: References) -> dict[str, Any]:
+    if spec.status == 204:
+        return {"204": {"description": "Done."}}
+    model = _find_model(spec)
+    schema = references[model, "serialization"] if model else {}
+    answer = {"description": "The answer.", "content": {spec.media_type: {"schema": schema}}}
+    return {str(status): answer for status in (spec.status, *spec.result_refusals)}
+
+
+def _parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
+    listed = [
+        {"name": name, "in": "path", "description": text, "required": True, "schema": {"type": "string"}}
+        for name, text in spec.path_parameters.items()
     ]
+    schema = _build_query_schema(spec.query) if spec.query else {"properties": {}}
+    for name, field in schema["properties"].items():
+        form = {key: value for key, value in field.items() if key != "description"}
+        required, description = name in schema.get("required", ()), field.get("description", "")
+        listed.append({"name": name, "in": "query", "description": description, "required": required, "schema": form})
+    return listed
 
 
 def lifted_schemas(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:

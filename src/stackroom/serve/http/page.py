@@ -8,10 +8,10 @@ from starlette.responses import Response
 from stackroom import __version__
 from stackroom.errors import OverloadedError
 from stackroom.model.principal import Action, Identity
-from stackroom.serve.http.endpoints import ServerRequest, base_url
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.guard import METADATA_PATH
 from stackroom.serve.http.replies import PRIVATE, model_reply
-from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 from stackroom.tools.schema import is_none
 
@@ -54,64 +54,56 @@ class ResourceMetadata(EndpointResult):
     resource_name: str = RESOURCE_NAME
 
 
-def page_endpoints(service: Service) -> list[EndpointSpec]:
-    """Return the root, and the OAuth metadata of the server."""
-    page, declare = PageEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
-    declare_metadata = partial(declare, result=ResourceMetadata, needs_accounts=True)
-    return [
-        declare("GET", "/", page.show_server, result=ServerDescription),
-        declare_metadata("GET", METADATA_PATH, page.show_metadata),
-        declare_metadata("GET", f"{METADATA_PATH}/mcp", page.show_metadata, operation_id="showMcpMetadata"),
-    ]
+async def show_server(request: ServerRequest) -> Response:
+    """Describe this server and where its parts are; a page for browsers."""
+    service, base = request.service, request.base_url
+    identity = await service.authenticator.identify(request.http.headers)
+    settings, has_accounts = service.settings, service.control is not None
+    description = ServerDescription(
+        name="stackroom",
+        version=__version__,
+        mcp=_mcp_addresses(base) if settings.mcp.enabled else None,
+        rest=f"{base}/v1/tools",
+        openapi=f"{base}/openapi.json",
+        health=f"{base}/health",
+        docs=f"{base}/docs/",
+        authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
+        accounts=has_accounts,
+        chat=settings.web.page and settings.web.chat,
+        audio=await _find_audio(service.gate, identity),
+        user=identity.principal.name if identity else None,
+    )
+    return model_reply(description, headers=ALSO_BY_ACCEPT)
 
 
-class PageEndpoints:
-    """The root of the server."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    async def show_server(self, request: ServerRequest) -> Response:
-        """Describe this server and where its parts are; a page for browsers."""
-        identity = await self._service.authenticator.identify(request.http.headers)
-        settings, has_accounts = self._service.settings, self._service.control is not None
-        base = base_url(settings, request.http.scope)
-        description = ServerDescription(
-            name="stackroom",
-            version=__version__,
-            mcp=_mcp_addresses(base) if settings.mcp.enabled else None,
-            rest=f"{base}/v1/tools",
-            openapi=f"{base}/openapi.json",
-            health=f"{base}/health",
-            docs=f"{base}/docs/",
-            authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
-            accounts=has_accounts,
-            chat=settings.web.page and settings.web.chat,
-            audio=await self._find_audio(identity),
-            user=identity.principal.name if identity else None,
+async def _find_audio(gate: AsyncGate, identity: Identity | None) -> bool | None:
+    """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
+    if identity is None or gate.find_loaded() is None:
+        return None
+    principal = identity.principal
+    try:
+        return await gate.run(
+            principal, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(principal).media)
         )
-        return model_reply(description, headers=ALSO_BY_ACCEPT)
+    except OverloadedError:
+        return None
 
-    async def _find_audio(self, identity: Identity | None) -> bool | None:
-        """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
-        gate = self._service.gate
-        if identity is None or gate.find_loaded() is None:
-            return None
-        principal = identity.principal
-        try:
-            return await gate.run(
-                principal, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(principal).media)
-            )
-        except OverloadedError:
-            return None
 
-    async def show_metadata(self, request: ServerRequest) -> Response:
-        """Tell which resource this is, and how a token is shown (RFC 9728)."""
-        settings = self._service.settings
-        address = f"{base_url(settings, request.http.scope)}/mcp"
-        return model_reply(ResourceMetadata(resource=address, scopes_supported=sorted(Action)), headers={})
+async def show_metadata(request: ServerRequest) -> Response:
+    """Tell which resource this is, and how a token is shown (RFC 9728)."""
+    metadata = ResourceMetadata(resource=f"{request.base_url}/mcp", scopes_supported=sorted(Action))
+    return model_reply(metadata, headers={})
 
 
 def _mcp_addresses(base: str) -> McpAddresses:
     socket_base = base.replace("http", "ws", 1)
     return McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
+
+
+_declare = partial(EndpointSpec, tag="server", is_public=True)
+_declare_metadata = partial(_declare, result=ResourceMetadata, needs_accounts=True)
+PAGE_ENDPOINTS = (
+    _declare("GET", "/", show_server, result=ServerDescription),
+    _declare_metadata("GET", METADATA_PATH, show_metadata),
+    _declare_metadata("GET", f"{METADATA_PATH}/mcp", show_metadata, operation_id="showMcpMetadata"),
+)

@@ -22,7 +22,7 @@ from stackroom.control.accounts.users import fold_name
 from stackroom.errors import ExpectedError, ForbiddenError, InputError, UnauthenticatedError
 from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, Caller, PerCallerLimit
-from stackroom.serve.http.accounts import WRONG_PAIR, AccountEndpoints, LoginParams
+from stackroom.serve.http.accounts import WRONG_PAIR, LoginParams, begin_session
 from stackroom.serve.http.endpoints import ServerRequest, validate_query
 from stackroom.serve.http.guard import LOCAL_IDENTITY, WithBody, require_password_chosen
 from stackroom.serve.http.replies import PRIVATE
@@ -90,7 +90,7 @@ async def _validated(
         query = validate_query(endpoint.query, given) if endpoint.query else None
     except InputError as error:
         raise await service.invalid.refused(request, endpoint.audited_as, error) from None
-    return ServerRequest(http=request, query=query)
+    return ServerRequest(service=service, http=request, query=query)
 
 
 async def _read_parameters(request: Request) -> dict[str, list[str]]:
@@ -153,8 +153,8 @@ class ProtocolLogins:
             if known is not None:
                 return known
             wanted = validate_fields(LoginParams, {"name": given.user, "password": given.secret})
-            asked = ServerRequest(http=request)
-            begun = await AccountEndpoints(self._service).begin_session(asked, wanted, takes_one_time=False)
+            asked = ServerRequest(service=self._service, http=request)
+            begun = await begin_session(asked, wanted, takes_one_time=False)
             self._sessions[pair] = begun.secret
             while len(self._sessions) > MOST_PASSWORDS:
                 self._sessions.popitem(last=False)

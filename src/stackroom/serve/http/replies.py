@@ -54,10 +54,6 @@ class JSONReply(Response):
         return safe_json(orjson.dumps(content, default=to_jsonable_python).decode()).encode()
 
 
-class UnsupportedMediaTypeError(Exception):
-    """A body that is not declared to be JSON."""
-
-
 def model_reply(result: BaseModel, *, status: int = 200, headers: Mapping[str, str] = PRIVATE) -> JSONReply:
     """Return an endpoint's result as JSON."""
     return JSONReply(result.model_dump(by_alias=True), status_code=status, headers=headers)
@@ -84,8 +80,6 @@ def with_error_replies(handler: Handler) -> Handler:
             return await handler(request)
         except ExpectedError as error:
             return error_reply(error, {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None)
-        except UnsupportedMediaTypeError:
-            return status_reply(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
 
     return handle
 

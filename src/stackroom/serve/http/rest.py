@@ -10,10 +10,10 @@ from mcp import types
 from pydantic import Field
 from starlette.responses import Response
 
+from stackroom.errors import ExpectedError
 from stackroom.model.record import Flag
-from stackroom.serve.http.endpoints import INVALID, TOOL_PATH, ServerRequest, read_object
+from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
-from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from stackroom.tools.resources.resource import ResourceContent
@@ -80,77 +80,46 @@ class TemplatesResult(EndpointResult):
     resourceTemplates: list[types.ResourceTemplate]
 
 
-def rest_endpoints(service: Service) -> list[EndpointSpec]:
-    """Return the endpoints of tools and resources."""
-    rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
-    read = declare(
-        "GET",
-        "/v1/resources/read",
-        rest.read_resource,
-        query=ReadParams,
-        media_type="*/*",
-        operation="resources/read",
+async def list_tools(request: ServerRequest) -> Response:
+    """List the tools that the caller may use, in the same order as over MCP."""
+    principal = request.caller.principal
+    tools = await request.service.gate.run(
+        principal, lambda gate: [tool_entry(tool) for tool in gate.list_tools(principal)]
     )
-    return [
-        EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
-        EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
-        declare(
-            "GET",
-            "/v1/resources",
-            rest.list_resources,
-            query=ResourcesParams,
-            result=ResourcesResult,
-            operation="resources/list",
-        ),
-        declare("GET", "/v1/resource-templates", rest.list_resource_templates, result=TemplatesResult),
-        read,
-    ]
+    return _list_reply(ToolsResult(tools=tools))
 
 
-class RestEndpoints:
-    """Tools and resources."""
+async def call_tool(request: ServerRequest) -> Response:
+    """Run a tool; its structured content is the whole answer."""
+    name = str(request.http.path_params["name"])
+    try:
+        arguments = await read_object(request.http)
+    except ExpectedError as error:
+        raise await request.service.invalid.refused(request.http, "tools/call", error, target=name) from None
+    answer = await request.service.gate.call(request.caller, name, arguments)
+    if answer.error:
+        return error_reply(answer.error)
+    return Response(answer.encoded, media_type="application/json", headers={**PRIVATE, **_told_headers(answer.flags)})
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
 
-    async def list_tools(self, request: ServerRequest) -> Response:
-        """List the tools that the caller may use, in the same order as over MCP."""
-        principal = request.caller.principal
-        tools = await self._service.gate.run(
-            principal, lambda gate: [tool_entry(tool) for tool in gate.list_tools(principal)]
-        )
-        return _list_reply(ToolsResult(tools=tools))
+async def list_resources(request: ServerRequest) -> Response:
+    """List a page of the resources that the caller may read."""
+    principal, cursor = request.caller.principal, request.query.cursor
+    page = await request.service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
+    entries = [resource_entry(entry) for entry in page.entries]
+    return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
 
-    async def call_tool(self, request: ServerRequest) -> Response:
-        """Run a tool; its structured content is the whole answer."""
-        name = str(request.http.path_params["name"])
-        try:
-            arguments = await read_object(request.http)
-        except INVALID as error:
-            raise await self._service.invalid.refused(request.http, "tools/call", error, target=name) from None
-        answer = await self._service.gate.call(request.caller, name, arguments)
-        if answer.error:
-            return error_reply(answer.error)
-        return Response(
-            answer.encoded, media_type="application/json", headers={**PRIVATE, **_told_headers(answer.flags)}
-        )
 
-    async def list_resources(self, request: ServerRequest) -> Response:
-        """List a page of the resources that the caller may read."""
-        principal, cursor = request.caller.principal, request.query.cursor
-        page = await self._service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
-        entries = [resource_entry(entry) for entry in page.entries]
-        return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
+async def list_resource_templates(request: ServerRequest) -> Response:
+    """List the templates of addresses that the caller may read."""
+    principal = request.caller.principal
+    templates = await request.service.gate.run(principal, lambda gate: gate.list_templates(principal))
+    return _list_reply(TemplatesResult(resourceTemplates=[template_entry(template) for template in templates]))
 
-    async def list_resource_templates(self, request: ServerRequest) -> Response:
-        """List the templates of addresses that the caller may read."""
-        principal = request.caller.principal
-        templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
-        return _list_reply(TemplatesResult(resourceTemplates=[template_entry(template) for template in templates]))
 
-    async def read_resource(self, request: ServerRequest) -> Response:
-        """Return the content of a resource, under its own type."""
-        return content_reply(await self._service.gate.read(request.caller, request.query.address))
+async def read_resource(request: ServerRequest) -> Response:
+    """Return the content of a resource, under its own type."""
+    return content_reply(await request.service.gate.read(request.caller, request.query.address))
 
 
 def content_reply(content: ResourceContent) -> Response:
@@ -173,3 +142,22 @@ def _told_headers(flags: Sequence[Flag], notes: Sequence[str] = ()) -> dict[str,
 def _list_reply(result: EndpointResult) -> Response:
     """Return a list as MCP has it: without the fields that its entries do not use."""
     return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)
+
+
+_declare = partial(EndpointSpec, tag="resources")
+REST_ENDPOINTS = (
+    EndpointSpec("POST", TOOL_PATH, call_tool, tag="tools"),
+    EndpointSpec("GET", "/v1/tools", list_tools, tag="tools", result=ToolsResult),
+    _declare(
+        "GET",
+        "/v1/resources",
+        list_resources,
+        query=ResourcesParams,
+        result=ResourcesResult,
+        operation="resources/list",
+    ),
+    _declare("GET", "/v1/resource-templates", list_resource_templates, result=TemplatesResult),
+    _declare(
+        "GET", "/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"
+    ),
+)

@@ -12,19 +12,19 @@ from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.admin.operations import ADMIN_OPERATIONS
-from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
+from stackroom.errors import ExpectedError, ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.generic.export_endpoint import EXPORT
 from stackroom.library import Library
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
-from stackroom.serve.http.accounts import account_endpoints
-from stackroom.serve.http.endpoints import INVALID, ServerRequest, read_request
+from stackroom.serve.http.accounts import ACCOUNT_ENDPOINTS
+from stackroom.serve.http.endpoints import ServerRequest, read_request
 from stackroom.serve.http.guard import Authenticated, WithBody
-from stackroom.serve.http.health import health_endpoints
+from stackroom.serve.http.health import HEALTH_ENDPOINTS
 from stackroom.serve.http.openapi import openapi_endpoint
-from stackroom.serve.http.page import page_endpoints
+from stackroom.serve.http.page import PAGE_ENDPOINTS
 from stackroom.serve.http.protocols import ProtocolLogins, build_protocol_app, text_reply
 from stackroom.serve.http.replies import (
     CONTENT_HEADERS,
@@ -35,7 +35,7 @@ from stackroom.serve.http.replies import (
     model_reply,
     with_error_replies,
 )
-from stackroom.serve.http.rest import rest_endpoints
+from stackroom.serve.http.rest import REST_ENDPOINTS
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
@@ -72,16 +72,16 @@ def _addresses_of(endpoint: EndpointSpec) -> list[tuple[str, str]]:
 def list_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the server's own endpoints and those that catalogue packages bring."""
     endpoints = [
-        *rest_endpoints(service),  # first, since routes are tried in this order
-        *page_endpoints(service),
-        *health_endpoints(service),
-        *account_endpoints(service),
+        *REST_ENDPOINTS,  # first, since routes are tried in this order
+        *PAGE_ENDPOINTS,
+        *HEALTH_ENDPOINTS,
+        *ACCOUNT_ENDPOINTS,
         *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
         MEDIA_FILE,
         EXPORT,
         *service.endpoints,
     ]
-    return [*endpoints, openapi_endpoint(service, endpoints)]
+    return [*endpoints, openapi_endpoint(endpoints)]
 
 
 def _call_of(service: Service, request: EndpointRequest[Any, Any]) -> OperationCall:
@@ -205,16 +205,15 @@ class _ByMethod:
 def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins) -> ASGIApp:
     if endpoint.needs_accounts and service.control is None:
         return request_response(with_error_replies(_refuse_without_accounts))
-    invalid = service.invalid
     run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
     if isinstance(endpoint, Endpoint) and endpoint.protocol:
         return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
 
     async def handle(request: Request) -> Response:
         try:
-            asked = await read_request(endpoint, request)
-        except INVALID as error:
-            raise await invalid.refused(request, endpoint.audited_as, error) from None
+            asked = await read_request(service, endpoint, request)
+        except ExpectedError as error:
+            raise await service.invalid.refused(request, endpoint.audited_as, error) from None
         response: Response = await run(asked)
         return response
 

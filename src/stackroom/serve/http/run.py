@@ -22,6 +22,7 @@ from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from stackroom.assembly.machine_limits import allow_many_files
 from stackroom.background.threads import start_timer
 from stackroom.errors import InputError, StorageError
 from stackroom.serve.async_gate import Workers
@@ -116,11 +117,6 @@ class HeadLimits(HttpToolsProtocol):
         self.transport.close()
 
 
-try:
-    import resource
-except ImportError:  # there are no such limits on Windows
-    resource = None  # type: ignore[assignment]
-
 logger = logging.getLogger(__name__)
 
 LAST_WORDS_S = 0.25
@@ -132,7 +128,7 @@ PONG_WITHIN_S = 20.0
 """WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
 IDLE_S = 75
 """How long an idle connection is kept: longer than clients wait before they use it again, which would meet its end."""
-WANTED_FILES = 16_384
+MOST_CONNECTIONS = 8_192
 GC_THRESHOLDS = (20_000, 20, 20)
 """Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
 MISBEHAVIOUR = ("Invalid UTF-8 sequence received", "ASGI callable returned without completing handshake")
@@ -180,7 +176,6 @@ def run(
     A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the process exits.
     So this must be the last thing that a process does.
     """
-    most_connections = _allow_many_files() // 2
     logging.getLogger("uvicorn.error").addFilter(lambda entry: not entry.getMessage().startswith(MISBEHAVIOUR))
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*GC_THRESHOLDS)
@@ -190,7 +185,7 @@ def run(
         app,
         loop="auto",  # uvloop where it is installed, which it cannot be on Windows
         http=HeadLimits,
-        limit_concurrency=most_connections,
+        limit_concurrency=min(allow_many_files() // 2, MOST_CONNECTIONS),
         ws="websockets-sansio",
         ws_max_size=MAX_FRAME_BYTES,
         ws_per_message_deflate=False,
@@ -266,15 +261,3 @@ class _Server(uvicorn.Server):
             while len(self._streams):
                 await asyncio.sleep(0.02)
             await asyncio.sleep(0.1)
-
-
-def _allow_many_files() -> int:
-    """Raise the limit of open files and connections, as far as the system allows; return it."""
-    if resource is None:
-        return WANTED_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return wanted
-    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft

@@ -1,9 +1,8 @@
 """`stackroom serve --http`: builds the application of the one port and serves until a signal."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -12,22 +11,17 @@ from starlette.types import ASGIApp
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError
 from stackroom.gate.gate import Gate
-from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import Identity
-from stackroom.serve.async_gate import AsyncGate, RefusalThrottle, Workers, caller_of
+from stackroom.serve.async_gate import caller_of
 from stackroom.serve.http.app import Task, build_app
-from stackroom.serve.http.endpoints import base_url
-from stackroom.serve.http.guard import Authenticator, is_loopback
-from stackroom.serve.http.metrics import Metrics
+from stackroom.serve.http.guard import is_loopback
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
-from stackroom.serve.http.service import Health, Lifecycle, Service
+from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
-from stackroom.settings import ServerSettings, Settings
-from stackroom.text.safe import hide_places
-from stackroom.tools.endpoint import Endpoint
+from stackroom.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -44,45 +38,13 @@ def require_may_listen(settings: ServerSettings) -> None:
         )
 
 
-def serve_http(
-    gate: "Future[Gate]",
-    *,
-    settings: Settings,
-    control: Control | None,
-    metrics: Metrics,
-    workers: Workers,
-    streams: Streams,
-    endpoints: Sequence[Endpoint],
-    open_board: Callable[[], JobBoard] | None = None,
-    health: Health,
-    hide_places: Callable[[str], str] = hide_places,
-    on_listening: Callable[[str], None],
-) -> None:
-    """Serve until a signal; `gate` may still be loading, and `on_listening` is called with the address.
-
-    `endpoints` are those that catalogue packages bring; `open_board` returns the jobs that the server runs.
-    """
-    server = settings.server
+def serve_http(service: Service, *, on_listening: Callable[[str], None]) -> None:
+    """Serve until a signal; the gate may still be loading, and `on_listening` is called with the address."""
+    server, control = service.settings.server, service.control
     require_may_listen(server)
-    throttle = RefusalThrottle()
     listener = listen(server.host, server.port)
-    service = Service(
-        settings=settings,
-        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, throttle=throttle),
-        loaded_gate=gate.result,
-        control=control,
-        authenticator=Authenticator(
-            control.identities if control else None, base_url=partial(base_url, settings), throttle=throttle
-        ),
-        workers=workers,
-        streams=streams,
-        metrics=metrics,
-        endpoints=endpoints,
-        open_board=open_board,
-        health=health,
-        hide_places=hide_places,
-    )
-    app = _build_app(service, gate)
+    service.opened_gate.add_done_callback(_log_failure)
+    app = _build_app(service)
     on_listening(url_of(server.host, listener))
     run(
         app,
@@ -91,17 +53,24 @@ def serve_http(
         streams=service.streams,
         shutdown_s=server.shutdown_s,
         proxies=server.trusted_proxies,
-        on_end=lambda: setattr(service.phase, "is_ending", True),
+        on_end=lambda: setattr(service, "is_ending", True),
         on_stuck=control.close if control else lambda: None,
     )
 
 
-def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
+def _log_failure(gate: "Future[Gate]") -> None:
+    """Log why the catalogues could not be loaded, where they could not."""
+    error = None if gate.cancelled() else gate.exception()
+    if isinstance(error, ExpectedError):
+        logger.error("the catalogues could not be loaded: %s", error.message)
+    elif error is not None:
+        logger.error("the catalogues could not be loaded", exc_info=error)
+
+
+def _build_app(service: Service) -> ASGIApp:
     """Return the application of the one port, with its background tasks."""
-    control, mcp = service.control, service.settings.mcp
-    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
-    lists = ListChanges()
-    tasks.append(lambda: watch_library(service.gate, lists))
+    control, mcp, lists = service.control, service.settings.mcp, ListChanges()
+    tasks: list[Task] = [lambda: watch_library(service.gate, lists)]
     if control:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
     handlers = Handlers(service.gate, caller_of, tool_names=mcp.tool_names, lists=lists)
@@ -114,20 +83,6 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         routes=build_routes(service),
         tasks=tasks,
     )
-
-
-async def _note_loaded(gate: "Future[Gate]", phase: Lifecycle) -> None:
-    """Wait until the catalogues are loaded; note that they are, or why they cannot be."""
-    try:
-        await anyio.to_thread.run_sync(gate.result, abandon_on_cancel=True)
-    except ExpectedError as error:
-        logger.error("the catalogues could not be loaded: %s", error.message)
-        phase.load_problem = error.message
-    except Exception:
-        logger.exception("the catalogues could not be loaded")
-        phase.load_problem = "internal error; the server's log has the details"
-    else:
-        phase.is_loaded = True
 
 
 async def _watch_rights(control: Control, streams: Streams, lists: ListChanges) -> None:

@@ -1,10 +1,10 @@
 """The whole REST side over a small toolbox, behind the guard, with real accounts in a database of its own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,13 @@ from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
-from stackroom.serve.async_gate import AsyncGate, Workers
+from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.endpoints import TOOL_PATH, base_url
-from stackroom.serve.http.guard import Authenticator
+from stackroom.serve.http.endpoints import TOOL_PATH
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
-from stackroom.serve.http.service import Lifecycle, Service
+from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import Endpoint
@@ -191,7 +190,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     def make(
         *,
         accounts: bool = True,
-        phase: Lifecycle | None = None,
+        is_loaded: bool = True,
         toolboxes: Toolboxes | None = None,
         endpoints: Sequence[Endpoint] = (),
         **settings: Any,
@@ -209,21 +208,18 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             cache=AnswerCache(configured.server.cache_size),
         )
         recorder = _events(control, opened) if control else None
-        workers, stage = Workers(), phase or Lifecycle(is_loaded=True)
+        opened_gate: Future[Gate] = Future()
+        if is_loaded:
+            opened_gate.set_result(gate)
         service = Service(
             settings=configured,
-            gate=AsyncGate(lambda: gate, workers, is_loaded=lambda: stage.is_loaded),
-            loaded_gate=lambda: gate,
+            opened_gate=opened_gate,
             control=control,
-            authenticator=Authenticator(
-                control.identities if control else None, base_url=partial(base_url, configured)
-            ),
-            workers=workers,
+            workers=Workers(),
             streams=Streams(10),
             metrics=metrics,
             endpoints=[*player_endpoints.list_endpoints(), *endpoints],
             health=health,
-            phase=stage,
         )
         routes = build_routes(service)
         app = build_app(

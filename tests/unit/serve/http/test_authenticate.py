@@ -18,9 +18,9 @@ from stackroom.serve.http.guard import Authenticated, Authenticator
 from stackroom.serve.http.replies import JSONReply
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from stackroom.tools.toolbox import Toolbox
+from support.clients import build_server
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
 ENDLESS_S = 60.0

@@ -9,7 +9,7 @@ from stackroom import __version__
 from stackroom.assembly.measures import Reading
 from stackroom.background.background import Background
 from stackroom.background.task import Task
-from stackroom.serve.http.service import Lifecycle
+from stackroom.errors import StorageError
 
 REASON = "/home/x/secret.sqlite: file is not a database"
 
@@ -17,13 +17,7 @@ REASON = "/home/x/secret.sqlite: file is not a database"
 @pytest.fixture
 def loading(make_site: Any) -> Any:
     """A server whose catalogues are still loading; whoever waits for them waits for ever."""
-    site = make_site(phase=Lifecycle())
-
-    def gate() -> Any:
-        raise AssertionError("health waited for the catalogues")
-
-    object.__setattr__(site.service, "gate", gate)
-    return site
+    return make_site(is_loaded=False)
 
 
 @pytest.mark.row("T6")
@@ -48,7 +42,7 @@ def test_while_the_catalogues_load_it_is_live_and_not_ready(loading: Any) -> Non
 
 @pytest.mark.row("T6")
 def test_a_server_that_ends_is_live_and_takes_no_more(site: Any) -> None:
-    site.service.phase.is_ending = True
+    site.service.is_ending = True
     reply = site.client.get("/health")
     assert (reply.status_code, reply.json()["status"], reply.json()["live"]) == (503, "ending", True)
     assert site.client.get("/health/live").status_code == 200
@@ -56,7 +50,7 @@ def test_a_server_that_ends_is_live_and_takes_no_more(site: Any) -> None:
 
 
 def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(loading: Any) -> None:
-    loading.service.phase.load_problem = REASON
+    loading.service.opened_gate.set_exception(StorageError(REASON))
     loading.add_user()
     stranger = loading.client.get("/health")
     assert (stranger.status_code, stranger.json()["status"]) == (503, "degraded")

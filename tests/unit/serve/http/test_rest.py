@@ -79,11 +79,11 @@ def test_a_call_that_there_is_no_room_for_is_refused_at_once_and_noted(local: An
     assert local.last_note().outcome is Outcome.OVERLOADED
 
 
-def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waiting_for_them(local: Any) -> None:
-    local.service.workers.in_flight = 1_000_000
-    local.service.phase.is_loaded = False
-    assert local.client.post("/v1/tools/ping").status_code == 503
-    assert local.notes.entries == []
+def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waiting_for_them(make_site: Any) -> None:
+    loading = make_site(accounts=False, is_loaded=False)
+    loading.service.workers.in_flight = 1_000_000
+    assert loading.client.post("/v1/tools/ping").status_code == 503
+    assert loading.notes.entries == []
 
 
 @pytest.mark.parametrize(
