@@ -23,13 +23,12 @@ from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
-from stackroom.model.scope import SEES_EVERYTHING, WHOLE
+from stackroom.model.scope import WHOLE
 from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.filters import ADULT, filters_of, stated_filters, with_usual_kinds
-from stackroom.tools.listing import is_list, words_conditions, words_of_list
-from stackroom.tools.merge import ScopeRequest
+from stackroom.tools.filters import ADULT, filters_of, stated_filters
+from stackroom.tools.listing import is_list
 from stackroom.tools.spec import VERDICTS
 
 INDENT = "   "
@@ -102,7 +101,7 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
 
 
 def search_params(
-    query: str, options: Sequence[str], specs: Sequence[CatalogueSpec], *, limit: int, with_adult: bool
+    query: str, options: Sequence[str], specs: Sequence[CatalogueSpec], *, limit: int = 10, with_adult: bool
 ) -> SearchParams:
     """Return the arguments of `search` by the options of a command line."""
     lacking = without_filters(options, {spec.name: spec for spec in specs}) if len(specs) > 1 else []
@@ -256,19 +255,6 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     else:
         shown = [field for field in view.spec.fields.values() if field.shown and has_value(record, field)]
         print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])
-
-
-def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> ScopeRequest:
-    """Return the limits of a search, or of a list, by the options of its command line."""
-    words = words_of_list(query)
-    required = words_conditions(words) if is_list(query) else []
-    return ScopeRequest(
-        query=words,
-        visibility=SEES_EVERYTHING,
-        conditions=lambda spec: [*with_usual_kinds(list(parse_conditions(arguments, spec)), spec), *required],
-        label=option_of,
-        with_adult=lambda _spec: with_adult,
-    )
 
 
 def _signals_in_words(shown: ShownRecord) -> str:

@@ -7,21 +7,16 @@ import click
 from click.core import ParameterSource
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
-from stackroom.cli.ask import FREE_OPTIONS, asked_of
-from stackroom.cli.filters import parse_conditions, split_names
+from stackroom.cli.ask import FREE_OPTIONS, search_params
+from stackroom.cli.filters import option_of, split_names
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
-from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith, lacking_text
-from stackroom.generic.browse import RANKED_SHOWN
-from stackroom.model.hits import FacetCount
-from stackroom.model.scope import WHOLE, Scope
-from stackroom.search.values import field_values
-from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.filters import ADULT, stated_filters
-from stackroom.tools.listing import list_query, words_of_list
-from stackroom.tools.merge import scope_of
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, lacking_text
+from stackroom.generic.browse import BrowsedValue, BrowseParams
+from stackroom.generic.tools import GenericTools
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.spec import validate_fields
 
 TITLE_CHARS = 40
 
@@ -55,47 +50,36 @@ def browse_command(
 
     Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --not-tags horror.
     """
-    view = open_app().open_catalogue(catalogue).view()
-    words = list_query(words_of_list(query))
-    is_limited = bool(by or of or query.strip() or ctx.args or adult)
-    scope, notes = scope_of(view, asked_of(words, ctx.args, with_adult=adult)) if is_limited else (WHOLE, [])
-    if by or of:
-        stated, excluded = stated_filters(parse_conditions(ctx.args, view.spec), view.spec)
-        filters = {**stated, ADULT: True} if adult and view.spec.adult else stated
-        dimensions = split_names(by)
-        is_default = ctx.get_parameter_source("limit") is ParameterSource.DEFAULT
-        few = RANKED_SHOWN if not dimensions and is_default else limit
-        asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=few)
-        found = aggregate(view, scope, asked)
-        list_with = ListWith(catalogue=view.name, query=words, exclude=excluded or None)
-        _show_figures(found.model_copy(update={"list_with": list_with}), as_json=as_json)
+    opened = open_app().open_catalogue(catalogue)
+    limits = search_params(query, ctx.args, [opened.spec], with_adult=adult)
+    asked = limits.model_dump(include={"query", "filters", "exclude"}) | {"by": split_names(by) or None, "of": of}
+    if not by and not of:
+        asked["field"] = _require_facet(opened.spec, field)
+    params = validate_fields(BrowseParams, {**asked, "search": search, "sort": sort})
+    if ctx.get_parameter_source("limit") is not ParameterSource.DEFAULT:
+        params = params.model_copy(update={"limit": limit})
+    found = GenericTools([opened]).browse(LOCAL_USER, params, label=option_of)
+    if params.has_figures:
+        _show_figures(found.catalogues[0], as_json=as_json)
     else:
-        _show_values(_values(view, field, search, scope)[:limit], as_json=as_json)
-    for note in notes:
+        _show_values(found.catalogues[0].fields[0].values, as_json=as_json)
+    for note in found.notes:
         click.echo(note, err=as_json)
 
 
-def _values(view: CatalogueView, field: str | None, search: str | None, scope: Scope) -> list[FacetCount]:
-    """Return the values of a field, the most frequent first, or those like the one that is searched for."""
-    facets = [one.name for one in view.spec.fields.values() if one.facet]
-    name = field or _default_facet(view.spec)
-    if name not in facets:
-        raise InputError(f"'--field': no facet '{name}'{did_you_mean(name, facets)}; facets: {', '.join(facets)}")
-    found = view.reader.facets(name, scope=scope)
-    if not search:
-        return found
-    wanted = set(field_values(view.reader, view.spec, name).matching(search))
-    return [one for one in found if one.value in wanted]
-
-
-def _default_facet(spec: CatalogueSpec) -> str:
-    facets = [field for field in spec.fields.values() if field.facet]
+def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:
+    """Return the field to browse, by default the tags; refuse one whose values are not counted."""
+    facets = {field.name: field.type for field in spec.fields.values() if field.facet}
     if not facets:
         raise InputError(f"catalogue '{spec.name}' has no field to browse; give a field of its spec facet = true")
-    return next((field.name for field in facets if field.type is FieldType.TAGS), facets[0].name)
+    name = stated or next((name for name, kind in facets.items() if kind is FieldType.TAGS), next(iter(facets)))
+    if name not in facets:
+        hint = did_you_mean(name, list(facets))
+        raise InputError(f"'--field': no facet '{name}'{hint}; facets: {', '.join(facets)}")
+    return name
 
 
-def _show_values(values: Sequence[FacetCount], *, as_json: bool) -> None:
+def _show_values(values: Sequence[BrowsedValue], *, as_json: bool) -> None:
     if as_json:
         print_json([{"category": value.category, "value": value.value, "count": value.count} for value in values])
     else:

@@ -59,9 +59,8 @@ def export_command(
         raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
     chosen = _format_of(target, form)
     catalogue = open_app().open_catalogue(stated[0])
-    params = search_params(
-        stated[1] if len(stated) == 2 else EVERY, options, [catalogue.spec], limit=10, with_adult=adult
-    )
+    query = stated[1] if len(stated) == 2 else EVERY
+    params = search_params(query, options, [catalogue.spec], with_adult=adult)
     tools = GenericTools([catalogue])
     if by or of:
         stated_fields = params.model_dump(include={"query", "filters", "exclude"})

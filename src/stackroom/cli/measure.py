@@ -248,7 +248,7 @@ def _ask_questions(app: App, folder: Path, *, as_json: bool) -> None:
 def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any]:
     """Return the answer of `stackroom search` as JSON."""
     opened = app.open_catalogue(catalogue)
-    params = search_params(query, (), [opened.spec], limit=10, with_adult=False)
+    params = search_params(query, (), [opened.spec], with_adult=False)
     return GenericTools([opened]).search(LOCAL_USER, params, label=option_of).model_dump(mode="json")
 
 

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
+from stackroom.generic.aggregate.aggregate import Aggregation
 from stackroom.generic.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.generic.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
 from stackroom.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
@@ -87,6 +87,8 @@ class BrowsedValue(GenericResult):
 
     value: str
     count: int
+    category: str = Field(default="", exclude=True)
+    """For terminals: that of a tag."""
 
 
 class BrowsedField(GenericResult):
@@ -301,15 +303,16 @@ def _changed(view: CatalogueView) -> Iterator[str]:
 
 
 def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[str, Any]:
-    asked = AggregateSpec(
+    found = Aggregation(
+        view=view,
+        scope=scope,
         by=params.dimensions,
         of=params.of,
         sort=params.sort,
         filters=params.filters or {},
         start=params.start,
         limit=params.page_size,
-    )
-    found = aggregate(view, scope, asked)
+    ).parts()
     query = list_query(words_of_list(params.query or ""))
     list_with = ListWith(catalogue=view.name, query=query, exclude=params.exclude or None)
     return {**dict(found), "list_with": list_with}
@@ -382,7 +385,7 @@ def _values(view: CatalogueView, field: FieldSpec, scope: Scope, search: str | N
         wanted = set(field_values(view.reader, view.spec, field.name, visibility=scope.visibility).matching(search))
         facets = [facet for facet in facets if facet.value in wanted]
     facets = sorted(facets, key=lambda facet: bounds_of(facet.value)) if field.brackets else facets
-    return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
+    return [BrowsedValue(value=facet.value, count=facet.count, category=facet.category) for facet in facets]
 
 
 def browse_text(result: BrowseResult) -> str:

@@ -14,7 +14,7 @@ from pydantic import Field
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.shapes import StatedId
-from stackroom.model.hits import Evidence, Hit, Why
+from stackroom.model.hits import Evidence, Why
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
@@ -347,14 +347,6 @@ def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
 
 def _condition_in_words(condition: Condition) -> str:
     return describe_effect(condition, tag_field=None)
-
-
-def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
-    """Return the first records that a tool shows, with explanations."""
-    ranked = path.rank(path.scope)
-    shown = path.show(ranked)
-    hits = {**{hit.key: hit for hit in ranked.ranking}, **shown.raised}
-    return ranked.read([hits[key] for key in shown.keys[:limit]], explain=True)
 
 
 def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:

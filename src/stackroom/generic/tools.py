@@ -213,13 +213,15 @@ class GenericTools:
             return found
         return search_keys(view, reading, may_order=True).page(start, limit)
 
-    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+    def path(
+        self, principal: Principal, params: SearchParams, name: str, _kind: str = "", *, label: Label = argument_of
+    ) -> SearchPath:
         """Return how `search` searches one catalogue."""
         if is_list(params.query):
             raise InputError("a list has no ranking to explain; give a query in words")
         view = self._get(name).view()
         require_excludable(params.exclude or {}, [view.spec])
-        scope, notes = scope_of(view, _asked(params, principal, argument_of))
+        scope, notes = scope_of(view, _asked(params, principal, label))
         within = in_area(view, scope, params.area)
         return usual_path(view, params.query, scope=within, limit=FURTHEST, page=params.limit, notes=notes)
 
@@ -305,11 +307,11 @@ class GenericTools:
             has_cells="cells" in params.include,
         )
 
-    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
+    def browse(self, principal: Principal, params: BrowseParams, *, label: Label = argument_of) -> BrowseResult:
         """List the catalogues with their fields, the values of one field, or figures by group."""
         params = self._of_one(params)
         chosen, notes = self._chosen(params)
-        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
+        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params, label)
         if params.include:
             return self._overviews(scoped, principal)
         browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
@@ -576,10 +578,12 @@ def has_filters(params: SearchParams) -> bool:
     return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT} or params.area)
 
 
-def _browsed_scopes(views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams) -> CatalogueScopes:
+def _browsed_scopes(
+    views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams, label: Label
+) -> CatalogueScopes:
     """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
     if params.has_figures or params.has_limits:
-        return scope_each(views, _asked(params, principal, argument_of))
+        return scope_each(views, _asked(params, principal, label))
     return CatalogueScopes(
         views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[]
     )

@@ -155,7 +155,7 @@ class Catalogue:
         """Return why a search has a record at its rank, or why it has not."""
         view = self._view()
         params = SearchParams(query=query, catalogue=self.name)
-        path = self._tools().path(LOCAL_USER, params, self.name, "")
+        path = self._tools().path(LOCAL_USER, params, self.name)
         told = explain_record(path, require_record(view, id_of(record), LOCAL_USER), tool=EXPLAINED)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)

@@ -49,7 +49,7 @@ def test_the_values_of_a_field_are_counted_under_filters_too(at_sample: Path, ru
         (["--by", "yaer"], "did you mean 'year'?"),
         (["--of", "title"], "is text, not a number"),
         (["--by", "year/0"], "must be a number above 0"),
-        (["--by", "type", "--by", "year,tags"], "at most 2"),
+        (["--by", "type", "--by", "year,tags"], "2 or fewer"),
         (["--by", "type", "--yaer", "1999"], "did you mean 'year'?"),
     ],
 )

@@ -1,7 +1,7 @@
 """Counts and figures of a catalogue's records by the dimensions of a call, with the filters that list the records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -75,35 +75,26 @@ class GroupFilters:
         return written_range(Range(dimension.field.name, low, high), dimension.field)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregateSpec:
-    """The figures that are asked for: of which number, by which fields, in which order, and which page of them."""
+@dataclass(frozen=True, kw_only=True)
+class Aggregation:
+    """Figures of a number by some fields, in an order, of the records in scope of one view.
 
-    by: Sequence[str] = ()
-    of: str | None = None
-    sort: str | None = None
-    filters: Mapping[str, Any] = field(default_factory=dict)
-    """The filters of the call as they are written; the scope has their meaning."""
-    start: int = 0
-    limit: int = 30
-
-
-def aggregate(view: CatalogueView, scope: Scope, asked: AggregateSpec) -> AggregateParts:
-    """Count the records in scope, and describe a number of them, overall and by group."""
-    return _Aggregation(view, scope, asked).parts()
-
-
-@dataclass(frozen=True)
-class _Aggregation:
-    """The records in scope of one view, in key order: a row is the place of a record among them."""
+    The records are in key order: a row is the place of a record among them.
+    """
 
     view: CatalogueView
     scope: Scope
-    asked: AggregateSpec
+    by: Sequence[str]
+    of: str | None
+    sort: str | None
+    filters: Mapping[str, Any]
+    """The filters of the call as they are written; the scope has their meaning."""
+    start: int
+    limit: int
 
     def parts(self) -> AggregateParts:
         """Return the page of groups, or of ranked records, that is asked for, with the figures of all records."""
-        page = slice(self.asked.start, self.asked.start + self.asked.limit)
+        page = slice(self.start, self.start + self.limit)
         groups, rows = self._groups[page], self._ranked[page]
         everything = Group(parts=(), rows=self._column.order)
         records = self._records([everything, *groups], rows)
@@ -114,7 +105,7 @@ class _Aggregation:
             groups=[self._shape(group, records) for group in groups],
             group_count=total if shown < total else None,
             ranked=[self._ranked_record(row, records) for row in rows.tolist()],
-            overall=None if self.asked.start else self._shape(everything, records),
+            overall=None if self.start else self._shape(everything, records),
             without=self._without(),
         )
 
@@ -125,7 +116,7 @@ class _Aggregation:
 
     @cached_property
     def _number(self) -> FieldSpec | None:
-        return find_number(self.asked.of, self.view.spec) if self.asked.of else None
+        return find_number(self.of, self.view.spec) if self.of else None
 
     @cached_property
     def _column(self) -> ScopedNumbers:
@@ -136,14 +127,14 @@ class _Aggregation:
 
     @cached_property
     def _partitions(self) -> list[Partition]:
-        dimensions = parse_dimensions(self.asked.by, self.view.spec)
+        dimensions = parse_dimensions(self.by, self.view.spec)
         return [partition_rows(self.view.reader, dimension, self._keys, self.scope) for dimension in dimensions]
 
     @cached_property
     def _groups(self) -> list[Group]:
         if not self._partitions:
             return []
-        order = Order.parse(self.asked.sort, self._partitions, has_number=self._number is not None)
+        order = Order.parse(self.sort, self._partitions, has_number=self._number is not None)
         return order_groups(group_rows(self._partitions, self._column), order, self._column)
 
     @cached_property
@@ -151,11 +142,11 @@ class _Aggregation:
         """The rows by their number; none where records are grouped, or only counted."""
         if self._number is None or self._partitions:
             return np.empty(0, dtype=np.int64)
-        return self._column.ranked(is_descending=is_highest_first(self.asked.sort, self._number.name))
+        return self._column.ranked(is_descending=is_highest_first(self.sort, self._number.name))
 
     @cached_property
     def _filters(self) -> GroupFilters:
-        return GroupFilters(spec=self.view.spec, scope=self.scope, stated=self.asked.filters)
+        return GroupFilters(spec=self.view.spec, scope=self.scope, stated=self.filters)
 
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""

@@ -58,8 +58,6 @@ class Partition:
 
 def parse_dimensions(by: Sequence[str], spec: CatalogueSpec) -> list[Dimension]:
     """Return the dimensions that are asked for; raise InputError naming what would be right."""
-    if len(by) > MOST_DIMENSIONS:
-        raise InputError(f"'by' has {len(by)} fields; at most {MOST_DIMENSIONS} are counted together")
     found = [_dimension(stated, spec) for stated in by]
     if len({dimension.name for dimension in found}) < len(found):
         raise InputError(f"'by' names '{found[0].name}' twice; give two different fields")
