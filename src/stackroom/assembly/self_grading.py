@@ -10,7 +10,7 @@ from stackroom.errors import InputError
 from stackroom.grading.asking import AskedQuestion, Asker, embed_for
 from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
 from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
-from stackroom.grading.questions import OWN_FILE, Question, digest_of_questions, load_own_questions, save_questions
+from stackroom.grading.questions import OWN_FILE, Question, load_own_questions, save_questions
 from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
 from stackroom.grading.tuning import Tuning, tune
 from stackroom.library import QUESTIONS_FILE, remove_file
@@ -56,7 +56,6 @@ def grade_catalogue(
         at=utc_now(),
         records=reader.count(WHOLE),
         model=str(reader.model),
-        questions=digest_of_questions(questions),
         kinds=grade_questions(asked, catalogue.searcher.search_spec),
     )
     save_questions(questions, folder / QUESTIONS_FILE)

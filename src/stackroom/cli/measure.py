@@ -1,7 +1,7 @@
 """`eval`: the quality of a catalogue with its tuning, or of search on judged questions."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
-from stackroom.grading.grade import BY_VECTORS, KindGrade, plain_kind
+from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as plain_figure
 from stackroom.grading.tuned_file import TUNED_FILE, difference, find_tuned
@@ -75,7 +75,10 @@ def _print_grade(name: str, graded: GradedCatalogue) -> None:
     grade = graded.grade
     print_table(
         ("", "questions", "nDCG@10", "Recall@50", "MRR@10"),
-        [(kind, one.questions, *_cells(one)) for kind, one in grade.kinds.items()],
+        [
+            (kind, one.questions, _cell(one.ndcg_10), f"{one.recall_50.mean:.4f}", f"{one.mrr_10.mean:.4f}")
+            for kind, one in grade.kinds.items()
+        ],
         title=f"{name}, {grade.records} records, {grade.model}",
     )
     if BY_VECTORS not in grade.kinds:
@@ -97,10 +100,6 @@ def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
         click.echo(f"the weights stay as they are: {tuning.reason}")
 
 
-def _cells(kind: KindGrade) -> Sequence[str]:
-    return _cell(kind.ndcg_10), f"{kind.recall_50.mean:.4f}", f"{kind.mrr_10.mean:.4f}"
-
-
 def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[str, Any]:
     grade = graded.grade
     plain = {
@@ -108,7 +107,7 @@ def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[st
         "at": grade.at.isoformat(),
         "records": grade.records,
         "model": grade.model,
-        "kinds": {kind: plain_kind(one, with_values=False) for kind, one in grade.kinds.items()},
+        "kinds": {kind: {"questions": one.questions, **_plain_figures(one)} for kind, one in grade.kinds.items()},
     }
     return plain if tuning is None else {**plain, "tuning": _plain_tuning(graded, tuning)}
 
@@ -214,7 +213,7 @@ def _evaluate_folder(
                 "model": embedder.model.name,
                 "queries": len(collection.queries),
                 "grades": grades,
-                "results": {name: _as_json(quality) for name, quality in found.items()},
+                "results": {name: _plain_figures(quality) for name, quality in found.items()},
             }
         )
         return
@@ -252,9 +251,9 @@ def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any
     return GenericTools([opened]).search(LOCAL_USER, params, label=option_of).model_dump(mode="json")
 
 
-def _as_json(quality: Quality) -> dict[str, dict[str, Any]]:
-    """Return each metric with its interval, without the values of single queries."""
-    metrics = {"ndcg_10": quality.ndcg_10, "recall_100": quality.recall_100, "mrr_10": quality.mrr_10}
+def _plain_figures(found: KindGrade | Quality) -> dict[str, dict[str, Any]]:
+    """Return each metric with its interval, without the values of single questions."""
+    metrics = {field.name: getattr(found, field.name) for field in fields(found)}
     return {name: plain_figure(replace(value, values=())) for name, value in metrics.items()}
 
 

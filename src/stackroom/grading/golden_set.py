@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, texts_of
 from stackroom.grading.questions import Question, QuestionKind
@@ -45,6 +46,7 @@ TOPIC_WORDS = 2
 LONGEST_HEADING_WORDS = 8
 PUNCTUATION = " ,;:.!?-–—"
 
+ItemT = TypeVar("ItemT")
 Frequencies = Callable[[Sequence[str]], list[int]]
 """Returns how many records have each token."""
 DEFAULT_QUESTIONS = 300
@@ -192,7 +194,7 @@ class _Writer:
         self._spec = spec
         self._request = request
         self._scope = default_scope(spec)
-        self._keys = _spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
+        self._keys = spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
         self._ids = dict(zip(self._keys, reader.ids(self._keys), strict=True))
         known = reader.numbers(KNOWN_FIELD, self._keys).tolist() if spec.known else []
         self._weights: dict[Key, float] = {
@@ -350,7 +352,6 @@ class _Writer:
         ]
 
 
-def _spread(keys: list[Key], most: int) -> list[Key]:
-    """Return at most so many of the keys, evenly spread."""
-    step = -(-len(keys) // most) if keys else 1
-    return keys[::step]
+def spread(items: Sequence[ItemT], most: int) -> Sequence[ItemT]:
+    """Return at most so many of a list, evenly spread over it."""
+    return items[:: -(-len(items) // most) or 1]

@@ -1,10 +1,9 @@
 """The grade of a catalogue: how well it answers its golden questions, for each kind and each arm, with intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -12,7 +11,7 @@ from stackroom.catalogue.spec import SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.grading.asking import DEPTH, AskedQuestion
-from stackroom.grading.metrics import Figure, as_json, build_figure, ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.library import replace_file
 
 GRADE_FILE = "grade.json"
@@ -43,8 +42,6 @@ class Grade:
     at: datetime
     records: int
     model: str
-    questions: str
-    """The digest of the questions, by which grades are comparable one question with another."""
     kinds: Mapping[str, KindGrade]
     """The grade of all questions, of each kind, and of the arms alone."""
 
@@ -59,24 +56,17 @@ STORED = TypeAdapter(Grade)
 
 def grade_questions(asked: Sequence[AskedQuestion], search: SearchSpec) -> dict[str, KindGrade]:
     """Return the grades of all questions, of each kind, and of words and vectors alone."""
+    if not asked:
+        return {}
     rankings = [one.rank(search) for one in asked]
-    kinds = {ALL: grade_rankings(asked, rankings)} if asked else {}
+    kinds = {ALL: grade_rankings(asked, rankings)}
     for kind in dict.fromkeys(one.question.kind for one in asked):
         places = [place for place, one in enumerate(asked) if one.question.kind is kind]
         kinds[str(kind)] = grade_rankings([asked[place] for place in places], [rankings[place] for place in places])
-    return kinds | grade_arms(asked)
-
-
-def grade_arms(asked: Sequence[AskedQuestion]) -> dict[str, KindGrade]:
-    """Return the grades of words and of vectors alone, which the fused ranking may hide."""
-    searched = [one for one in asked if one.candidates is not None]
-    with_vectors = [one for one in searched if one.vector is not None]
-    arms: dict[str, KindGrade] = {}
-    if searched:
-        arms[BY_WORDS] = grade_rankings(searched, [one.rank_by_words() for one in searched])
-    if with_vectors:
-        arms[BY_VECTORS] = grade_rankings(with_vectors, [vector.rank_by_vectors() for vector in with_vectors])
-    return arms
+    kinds[BY_WORDS] = grade_rankings(asked, [one.rank_by_words() for one in asked])
+    if with_vectors := [one for one in asked if one.vector is not None]:
+        kinds[BY_VECTORS] = grade_rankings(with_vectors, [one.rank_by_vectors() for one in with_vectors])
+    return kinds
 
 
 def grade_rankings(asked: Sequence[AskedQuestion], rankings: Sequence[Sequence[int]]) -> KindGrade:
@@ -94,14 +84,7 @@ def grade_rankings(asked: Sequence[AskedQuestion], rankings: Sequence[Sequence[i
 
 def save_grade(grade: Grade, path: Path) -> None:
     """Write a grade, with the values of single questions; replaces the file as a whole."""
-    known = {
-        "at": grade.at.isoformat(),
-        "records": grade.records,
-        "model": grade.model,
-        "questions": grade.questions,
-        "kinds": {name: plain_kind(kind) for name, kind in grade.kinds.items()},
-    }
-    replace_file(path, dump_checked(known))
+    replace_file(path, dump_checked(STORED.dump_python(grade, mode="json")))
 
 
 def find_grade(path: Path) -> Grade | None:
@@ -118,12 +101,3 @@ def describe_grade(grade: Grade) -> str:
     """Return a grade in one line: nDCG@10 with its interval, and when it was measured."""
     overall = grade.overall
     return f"nDCG@10 {overall.ndcg_10} on {overall.questions} questions, {grade.at:%Y-%m-%d}"
-
-
-def plain_kind(kind: KindGrade, *, with_values: bool = True) -> dict[str, Any]:
-    """Return the grade of a kind as JSON has it, with the values of single questions or their number."""
-    figures = {"ndcg_10": kind.ndcg_10, "recall_50": kind.recall_50, "mrr_10": kind.mrr_10}
-    if with_values:
-        return {name: as_json(figure) for name, figure in figures.items()}
-    plain = {name: as_json(replace(figure, values=())) for name, figure in figures.items()}
-    return {"questions": kind.questions, **plain}

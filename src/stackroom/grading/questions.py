@@ -3,7 +3,6 @@
 A user's own are in a `golden.toml` with `[[questions]]`, each a query and the ids that should answer it.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,11 +65,6 @@ def load_questions(path: Path) -> list[Question]:
         return [STORED.validate_json(line) for line in path.read_bytes().splitlines()]
     except (OSError, ValueError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
-
-
-def digest_of_questions(questions: Sequence[Question]) -> str:
-    """Return a digest that is the same for the same questions."""
-    return hashlib.sha256(b"\n".join(orjson.dumps(question) for question in questions)).hexdigest()[:16]
 
 
 class OwnQuestion(BaseModel):

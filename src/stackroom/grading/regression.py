@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stackroom.catalogue.spec import SearchSpec
-from stackroom.grading.asking import AskedQuestion, Asker
+from stackroom.grading.asking import Asker
+from stackroom.grading.golden_set import spread
 from stackroom.grading.grade import BY_VECTORS, BY_WORDS
 from stackroom.grading.metrics import build_figure, ndcg
 from stackroom.grading.questions import Question
@@ -50,7 +51,7 @@ class GradedView:
 
 def find_regressions(before: GradedView, after: GradedView, questions: Sequence[Question]) -> list[Fall]:
     """Return by how much the answers to the same questions fell, where that is beyond noise."""
-    fair = list(_fair_questions(before.asker, after.asker, _bounded(questions)))
+    fair = list(_fair_questions(before.asker, after.asker, spread(questions, MOST_QUESTIONS)))
     if len(fair) < LEAST_QUESTIONS:
         return []
     depth = _depth_for(before.asker, after.asker)
@@ -61,12 +62,6 @@ def find_regressions(before: GradedView, after: GradedView, questions: Sequence[
 
 Rankings = Mapping[str, Mapping[int, list[RecordId]]]
 """Name of a way to rank → number of a question → the ids that it found."""
-
-
-def _bounded(questions: Sequence[Question]) -> list[Question]:
-    """Return at most so many questions, evenly spread over the kinds."""
-    step = -(-len(questions) // MOST_QUESTIONS) if questions else 1
-    return list(questions[::step])
 
 
 def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
@@ -107,16 +102,10 @@ def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Ra
     asker = replace(view.asker, depth=depth)
     for number, question in enumerate(questions):
         for asked in asker.ask([question]):
-            for name, keys in _each_ranking(asked, view.search):
+            ranked = asked.rank(view.search), asked.rank_by_words(), asked.rank_by_vectors()
+            for name, keys in zip(found, ranked, strict=True):
                 found[name][number] = asker.reader.ids([Key(key) for key in keys])
     return found
-
-
-def _each_ranking(asked: AskedQuestion, search: SearchSpec) -> Iterator[tuple[str, list[int]]]:
-    yield HYBRID, asked.rank(search)
-    if asked.candidates is not None:
-        yield BY_WORDS, asked.rank_by_words()
-        yield BY_VECTORS, asked.rank_by_vectors()
 
 
 def _ids(rankings: Rankings) -> Iterator[RecordId]:

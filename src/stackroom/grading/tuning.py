@@ -62,8 +62,7 @@ class Tuning:
 
 def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec) -> Tuning:
     """Search for better weights on every second question of each kind, and accept them if the others do not lose."""
-    searched = [one for one in asked if one.candidates is not None]
-    halves = _halve(searched)
+    halves = _halve(asked)
     tried = present
     if min(map(len, halves)) >= LEAST_QUESTIONS:
         tried = _climb(halves[0], present, _choices(halves, spec))

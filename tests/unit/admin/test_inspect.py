@@ -78,7 +78,7 @@ def test_the_last_grade_of_a_catalogue_is_told_with_its_weights(on_disk: Any, be
     half = build_figure([0.0, 1.0])
     kind = KindGrade(ndcg_10=half, recall_50=half, mrr_10=half)
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    grade = Grade(at=at, records=50, model="None", questions="", kinds={"all": kind})
+    grade = Grade(at=at, records=50, model="None", kinds={"all": kind})
     save_grade(grade, on_disk.folder / GRADE_FILE)
     (on_disk.folder / "tuned.toml").write_text("[search]\nsmoothing_weight = 0.3\n", encoding="utf-8")
     (row,) = rows(on_disk, behind_gate, query_type="index")

@@ -77,8 +77,7 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
 
 
 def test_weights_that_lose_on_the_held_out_half_are_not_kept(badly_weighed: GradedCatalogue) -> None:
-    spec = badly_weighed.catalogue.spec
-    searched = [one for one in badly_weighed.asked if one.candidates is not None]
+    spec, searched = badly_weighed.catalogue.spec, badly_weighed.asked
     first = [one for kind in QuestionKind for one in [one for one in searched if one.question.kind is kind][::2]]
     # The other half's answers are the records that the present weights rank first.
     others = [
