@@ -12,17 +12,21 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test quick docs picture screenshots stranger dist conformance databases chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
+.PHONY: serve test test-others test-page quick docs picture screenshots stranger dist conformance databases chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
 	sh scripts/serve_samples.sh
 
-test: $(STAMP)  ## install and run all tests; those of the page run even if another fails
-	worst=0; \
-	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) --ignore=tests/web || worst=$$?; \
-	$(BIN)/python -m pytest -n 2 $(BY_FILE) tests/web || worst=$$?; \
-	exit $$worst
+test: $(STAMP)  ## install and run all tests; those of the page beside the others, since a browser and its server wait for each other
+	$(MAKE) --no-print-directory --keep-going --jobs=2 test-page test-others
+
+test-others: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) --ignore=tests/web
+
+test-page: $(STAMP)  # shown at the end, so that the two do not mix
+	mkdir -p build
+	$(BIN)/python -m pytest tests/web >build/test-page.txt 2>&1; status=$$?; cat build/test-page.txt; exit $$status
 
 quick: $(STAMP)  ## run the tests of what has changed since the branch left main (or since BASE=COMMIT)
 	STACKROOM_QUICK=1 STACKROOM_BASE=$(BASE) $(BIN)/python -m pytest -q -n 3 --dist worksteal

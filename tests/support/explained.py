@@ -67,6 +67,16 @@ def assert_rank(rank: int, scores: NDArray[np.float64], at: int, *, within: floa
     assert better < rank <= no_worse, (rank, better, no_worse)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scanned:
+    """A query's search of one scope, and every record there with its scores by brute force."""
+
+    ranked: Any
+    keys: list[Key]
+    by_words: NDArray[np.float64]
+    by_meaning: NDArray[np.float64] | None
+
+
 class ExplanationCheck:
     """Draws queries and records, explains them, and compares every statement with a brute-force answer."""
 
@@ -76,6 +86,7 @@ class ExplanationCheck:
         self._chance = random.Random(seed)
         self._view: CatalogueView = library.app.open_catalogue(tool.catalogue).view()
         self._keys = self._view.reader.scan(scope=WHOLE, limit=1_000_000)
+        self._scanned: dict[tuple[Scope, str], Scanned] = {}
         self.counts = Counts()
 
     def run(self, queries: int, *, each: int) -> Counts:
@@ -84,6 +95,7 @@ class ExplanationCheck:
             like = self._record(self._chance.choice(self._keys))
             query, more = self._query(like), self._tool.filters(self._chance, like)
             answer = self._answer(query, more)
+            self._scanned.clear()
             for record in self._draw(query, answer, each):
                 self._check(query, more, record, answer)
         return self.counts
@@ -164,13 +176,14 @@ class ExplanationCheck:
         assert (told["cut"] == "condition") == bool(failed), told
         left = tuple(one for one in path.scope.conditions if one not in failed)
         scope = Scope(conditions=left, visibility=path.scope.visibility)
-        keys = self._view.reader.scan(scope=scope, limit=1_000_000)
+        if (scope, record.kind) not in self._scanned:
+            self._scanned[scope, record.kind] = self._scan(path, scope)
+        scanned = self._scanned[scope, record.kind]
         (key,) = self._view.reader.find([record.id], scope=WHOLE).values()
-        assert key in keys, "without the conditions that it does not meet, a record is in scope"
-        ranked = path.rank(scope)
-        self._check_ranks(told, keys, key, ranked.trace)
+        assert key in scanned.keys, "without the conditions that it does not meet, a record is in scope"
+        self._check_ranks(told, scanned, scanned.keys.index(key))
         if told["cut"] == "condition":
-            shown = list(path.show(ranked).keys)
+            shown = list(path.show(scanned.ranked).keys)
             otherwise = f"be number {shown.index(key) + 1}" if key in shown else "be out all the same: "
             assert any(one.startswith(f"otherwise it would {otherwise}") for one in told["because"]), told
         elif told["cut"]:
@@ -185,16 +198,21 @@ class ExplanationCheck:
             LOCAL_USER, tool.params.model_validate({"query": query, **more}), self._tool.catalogue, record.kind
         )
 
-    def _check_ranks(self, told: Mapping[str, Any], keys: list[Key], key: Key, trace: Any) -> None:
-        at = keys.index(key)
-        scores = self._view.reader.term_scores(trace.query.terms, keys).sum(axis=1)
+    def _scan(self, path: Any, scope: Scope) -> Scanned:
+        ranked, reader = path.rank(scope), self._view.reader
+        keys, query = reader.scan(scope=scope, limit=1_000_000), ranked.trace.query
+        meaning = None if query.vector is None else (reader.vectors(keys) @ query.vector).astype(np.float64)
+        by_words = reader.term_scores(query.terms, keys).sum(axis=1)
+        return Scanned(ranked=ranked, keys=keys, by_words=by_words, by_meaning=meaning)
+
+    def _check_ranks(self, told: Mapping[str, Any], scanned: Scanned, at: int) -> None:
+        scores = scanned.by_words
         if scores[at] > 0:
             assert_rank(told["words"]["rank"], scores, at, within=1e-5 * scores[at])
         else:
             assert told["words"]["rank"] is None, told
-        if trace.query.vector is not None:
-            cosines = (self._view.reader.vectors(keys) @ trace.query.vector).astype(np.float64)
-            assert_rank(told["meaning"]["rank"], cosines, at, within=1e-6)
+        if scanned.by_meaning is not None:
+            assert_rank(told["meaning"]["rank"], scanned.by_meaning, at, within=1e-6)
 
     def _check_below(self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int) -> None:
         place, shown = told["whole"]["rank"], answer["ids"]
