@@ -150,13 +150,12 @@ def _digest(declaration: Declaration) -> str:
         "kinds": {"__all__": {"found", "sources"}},
     }
     included = {"fields", "kinds", *({"known"} if declaration.known else ())}
-    fields = {name: _without_role_of_answers(declared) for name, declared in declaration.fields.items()}
+    fields = {
+        name: declared.model_copy(update={"role": None}) if declared.role in ROLES_OF_ANSWERS else declared
+        for name, declared in declaration.fields.items()
+    }
     indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(include=included, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
-
-
-def _without_role_of_answers(declared: DeclaredField) -> DeclaredField:
-    return declared.model_copy(update={"role": None}) if declared.role in ROLES_OF_ANSWERS else declared
 
 
 def _not_indexed(declared: DeclaredField) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.ingest.pipeline import IngestReport, Progress, Target, ingest
+from stackroom.ingest.pipeline import Progress, Target, ingest
 from stackroom.sources.port import RowSource, SourceRow
 
 NAME_DIGITS = 16
@@ -64,11 +64,9 @@ def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
         return repr(list(rows)).encode(errors="replace")
 
 
-def _no_progress(_report: IngestReport) -> None:
-    """Ignore progress reports."""
-
-
-def ingest_from_provider(source: RowSource, target: Target, *, progress: Progress = _no_progress) -> IngestCounts:
+def ingest_from_provider(
+    source: RowSource, target: Target, *, progress: Progress = lambda _report: None
+) -> IngestCounts:
     """Ingest all rows of a provider into the target, and count them."""
     report = ingest(source, target, progress=progress)
     return IngestCounts(
@@ -77,7 +75,7 @@ def ingest_from_provider(source: RowSource, target: Target, *, progress: Progres
 
 
 def ingest_batch(
-    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = _no_progress
+    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = lambda _report: None
 ) -> IngestCounts:
     """Ingest a list of rows into the target, and count them."""
     return ingest_from_provider(ListRows(rows), target, progress=progress)

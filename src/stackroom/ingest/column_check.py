@@ -21,7 +21,9 @@ class ColumnCheck:
         """Record the columns of a row."""
         if self._missing:
             self._columns.update(dict.fromkeys(row))
-            self._missing = tuple(field for field in self._missing if not _has_column(row, field))
+            self._missing = tuple(
+                field for field in self._missing if not any(has_path(row, path) for path in field.source_paths)
+            )
 
     def find_note(self) -> str | None:
         """Return a note on fields without a column and columns without a field, or None if every field has a column."""
@@ -44,10 +46,6 @@ def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:
     for path in (spec.id_path, *ids, spec.kind_path, spec.group_path, *fields):
         yield path
         yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
-
-
-def _has_column(row: Mapping[str, Any], field: FieldSpec) -> bool:
-    return any(has_path(row, path) for path in field.source_paths)
 
 
 def _named(field: FieldSpec) -> str:

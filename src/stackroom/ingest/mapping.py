@@ -85,14 +85,6 @@ LONGEST_KEPT, CELLS_KEPT = 60, 10_000
 """How long a cell is at most whose value is kept, and how many of each field are."""
 
 
-def _by_id(record: Record) -> tuple[str, ...]:
-    return (record.id,)
-
-
-def _never(_row: Mapping[str, Any]) -> bool:
-    return False
-
-
 class UnreadCell(NamedTuple):
     """A cell that is left out of its record, and why."""
 
@@ -125,8 +117,8 @@ class RowMapping:
     """The records of a row that is a piece of a longer text; None: those of any row."""
     read_row: Callable[[Mapping[str, Any]], ReadRow] | None = None
     """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with such a cell."""
-    identities_of: Callable[[Record], tuple[str, ...]] = _by_id
-    is_metadata: Callable[[Mapping[str, Any]], bool] = _never
+    identities_of: Callable[[Record], tuple[str, ...]] = lambda record: (record.id,)
+    is_metadata: Callable[[Mapping[str, Any]], bool] = lambda _row: False
     is_by_spec: bool = False
     """Whether each field is read from its path in the row, by the spec alone."""
     kind: str | None = None

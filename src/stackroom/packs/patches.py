@@ -72,9 +72,9 @@ def _prefix_of(old: bytes) -> tuple[zstd.ZstdDict, int]:
     return zstd.ZstdDict(old, is_raw=True).as_prefix
 
 
-def compress(content: bytes, *, level: int = QUICK_LEVEL) -> bytes:
-    """Compress some content."""
-    return zstd.compress(content, level)
+def compress(content: bytes) -> bytes:
+    """Compress some content quickly."""
+    return zstd.compress(content, QUICK_LEVEL)
 
 
 def open_compressed(path: Path) -> zstd.ZstdFile:

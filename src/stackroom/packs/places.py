@@ -96,12 +96,9 @@ def parse_index(content: bytes) -> list[Release]:
             f"the index of releases is malformed: '{member}' is {first['input']!r:.100}: {first['msg']}; expected the "
             "layout of GitHub's releases"
         ) from error
-    return [_with_plain_names(release) for release in releases]
-
-
-def _with_plain_names(release: Release) -> Release:
-    """Leave out files whose name no file of a release has, such as notes that somebody added."""
-    return release.model_copy(update={"assets": [file for file in release.assets if ASSET_NAME.fullmatch(file.name)]})
+    for release in releases:  # files whose name no file of a release has, such as notes that somebody added
+        release.assets[:] = [file for file in release.assets if ASSET_NAME.fullmatch(file.name)]
+    return releases
 
 
 GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")

@@ -500,11 +500,6 @@ def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
     return bounds if vocabulary.empty_fields.isdisjoint(bounds.range.fields) else Plain.UNCHECKED
 
 
-def read_setting(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'set in 1920s Japan', which is about the story and not its release."""
-    return Tone(f"set in {found['said']}")
-
-
 def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
     """Read 'recent', 'classic', 'short', 'long'."""
     long_field = vocabulary.long_field
@@ -539,7 +534,7 @@ RULES: Final = (
     Rule(composed("prices"), read_price, ("$", "£", "¥", "₹", "€")),
     Rule(composed("lengths"), read_length),
     Rule(composed("lately"), read_recent_years, ("year", "decade")),
-    Rule(composed("set_in_years"), read_setting),
+    Rule(composed("set_in_years"), lambda found, _: Tone(f"set in {found['said']}")),  # not when it was released
     Rule(composed("centuries"), read_century, ("century",)),
     Rule(composed("before_christ"), read_before_christ, ("christ", "bc", "b.c.")),
     Rule(composed("alone"), read_alone, ("alone", "sol", "my")),

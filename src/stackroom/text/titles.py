@@ -124,7 +124,7 @@ class TypedName:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """Its words that say something; of function words alone, none."""
-        return tuple(word for word in self.plain.split() if word not in JOINING_WORDS)
+        return _content_words(self.plain)
 
     @cached_property
     def signs(self) -> frozenset[str]:
@@ -149,7 +149,8 @@ class TypedName:
             if spelling in self.spellings and _signs(name) >= self.signs:
                 yield NameMatch(MatchedBy.TITLE if is_title else MatchedBy.ALTERNATIVE, 1.0, name)
             elif self.words:
-                matches = (self._spelt_like(spelling), self._part_of(spelling))
+                likeness = 0.0 if self.signs else self._spelling_likeness(spelling)
+                matches = (NameMatch(MatchedBy.SPELLING, likeness), self._part_of(spelling))
                 yield from (match._replace(name=name) for match in matches if match.likeness)
 
     def _may_match(self, lowered: str) -> bool:
@@ -162,11 +163,8 @@ class TypedName:
         """Tell, at little cost, that a name shares no letter with the typed one."""
         return not name.isascii() and self.plain.isascii() and not _LATIN.search(name)
 
-    def _spelt_like(self, name: str) -> NameMatch:
-        """Compare two spellings; the likeness is 0 where they are of two names."""
-        return NameMatch(MatchedBy.SPELLING, 0.0 if self.signs else self._spelling_likeness(name))
-
     def _spelling_likeness(self, name: str) -> float:
+        """Compare two spellings; the likeness is 0 where they are of two names."""
         if _squeezed(self.plain) == _squeezed(name):
             return SQUEEZED_LIKENESS
         words = _content_words(name)
@@ -177,7 +175,8 @@ class TypedName:
         likeness = fuzz.ratio(_squeezed(self.plain), _squeezed(name), score_cutoff=100 * SUGGESTED) / 100
         if not likeness:
             return 0.0
-        if all(_is_misspelt(word, words, is_alone=len(self.words) == 1) for word in self.words):
+        is_alone = len(self.words) == 1
+        if all(any(_few_edits(word, other, is_alone=is_alone) for other in words) for word in self.words):
             return likeness
         is_suggested = likeness >= (SUGGESTED_BY_WORD if self.words[0] in words[:1] else ALIKE)
         return min(likeness, ALIKE - 0.01) if is_suggested else 0.0
@@ -217,13 +216,11 @@ def _signs(text: str) -> frozenset[str]:
     return frozenset(_SIGN.findall(text))
 
 
-def _is_misspelt(word: str, words: Sequence[str], *, is_alone: bool) -> bool:
-    """Tell whether a typed word is, but for a few letters, one of the words; alone it begins with the same letter."""
-    return any(_few_edits(word, other, is_alone=is_alone) for other in words)
-
-
 def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
-    """Tell whether two words are spellings of one: few edits for the length of the shorter, or beside others of any."""
+    """Tell whether two words are spellings of one: few edits for the length of the shorter, or beside others of any.
+
+    Alone, both begin with the same letter.
+    """
     if (is_alone or len(word) != len(other)) and word[0] != other[0]:
         return False
     size = (min if is_alone else max)(len(word), len(other))

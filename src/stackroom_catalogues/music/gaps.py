@@ -253,7 +253,17 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
     return GetResult(
         query_type="gaps",
         item=identity(record) if record else None,
-        gaps=[_gap_group(name, found, params, record, naming) for name, found in gaps.items() if found],
+        gaps=[
+            GapGroup.of(
+                found,
+                lambda one: _gap_item(one, record, naming),
+                offset=params.offset,
+                limit=params.limit,
+                gap=name,
+            )
+            for name, found in gaps.items()
+            if found
+        ],
         notes=[ENTERED] if gaps["missing_albums"] else [],
     )
 
@@ -277,14 +287,6 @@ def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], 
         on_albums = [track for album in albums for track in library.tracks_of(album)]
         return list({track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()), albums
     return library.tracks_of(record), [record] if record.kind == ALBUM else []
-
-
-def _gap_group(
-    name: str, gaps: Sequence[FoundGap], params: GetParams, record: Record | None, naming: Mapping[str, str]
-) -> GapGroup:
-    end = params.offset + params.limit
-    items = [_gap_item(found, record, naming) for found in gaps[params.offset : end]]
-    return GapGroup(gap=name, total=len(gaps), has_more=end < len(gaps), items=items)
 
 
 def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> GapItem:
@@ -319,15 +321,8 @@ def answer_fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[st
         tracks, albums = _under(library, record)
         wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
     fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
-    end = params.offset + params.limit
-    return GetResult(
-        query_type="fixes",
-        fixes=FixGroup(
-            items=[_proposed(fix, naming) for fix in fixes[params.offset : end]],
-            total=len(fixes),
-            has_more=end < len(fixes),
-        ),
-    )
+    page = FixGroup.of(fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit)
+    return GetResult(query_type="fixes", fixes=page)
 
 
 def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:

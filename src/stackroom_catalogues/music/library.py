@@ -26,7 +26,7 @@ from stackroom.api import (
     fold_name,
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
-from stackroom_catalogues.music.names import numbers_in, work_key
+from stackroom_catalogues.music.names import work_key
 
 ID = re.compile(rf"({'|'.join(KINDS)})-\S+")
 SCAN_KEYS = 5_000
@@ -147,22 +147,16 @@ class MusicLibrary:
         choices = [self.view.resolve(wanted, scope=self.scope(kind)) for kind in kinds]
         likeliest = max(choices, key=lambda choice: choice.likeness)
         others = [other.record for other in likeliest.others]
-        meant = [record for record in (likeliest.record, *others) if record and self._has_numbers(record, wanted)]
-        if likeliest.record is None or not meant or ID.fullmatch(wanted):
+        if likeliest.record is None or ID.fullmatch(wanted):
             raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
         if likeliest.likeness < EXACT:
-            self.notes.append(_note(wanted, meant))
-            return meant[0]
+            self.notes.append(_note(wanted, [likeliest.record, *others]))
+            return likeliest.record
         namesakes = [likeliest.record, *(other.record for other in likeliest.others if other.likeness >= EXACT)]
         if len(namesakes) > 1:
             listed = "; ".join(f"{one.id} ({described(one)})" for one in namesakes)
             raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
         return namesakes[0]
-
-    def _has_numbers(self, record: Record, wanted: str) -> bool:
-        """Tell whether a name of a record has the wanted numbers: the fifth symphony is not a misspelt sixth."""
-        asked = set(numbers_in(wanted))
-        return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
 
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
         """Yield the records whose whole name occurs in a sentence, with that name."""

@@ -70,7 +70,7 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
         ("letters decoded as they were meant", meant),
         ("blanks put right", _spaced),
         ("the track's number taken off", lambda text: _unnumbered(text, position)),
-        ("'feat.' written as usual", _with_usual_guests),
+        ("'feat.' written as usual", lambda text: FEATURING.sub("feat. ", text)),
         ("capitals only where usual", _with_usual_capitals),
     ):
         better = mend(name)
@@ -90,10 +90,6 @@ def _unnumbered(text: str, position: int | None) -> str:
     if found is None or position is None or int(found[1] or found[3]) != position:
         return text
     return found[2] or found[4]
-
-
-def _with_usual_guests(text: str) -> str:
-    return FEATURING.sub("feat. ", text)
 
 
 def _with_usual_capitals(text: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from stackroom.api import AnyOf, Evidence, InputError, Preferences, Record, fold_name, preference_vocabulary, understand
 from stackroom_catalogues.music.grouping import ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.shapes import MOST, MOST_MINUTES, GetParams, GetResult, entry_of, page_of
+from stackroom_catalogues.music.shapes import MOST, MOST_MINUTES, GetParams, GetResult, RecordGroup, entry_of
 
 CANDIDATES = 300
 """Tracks that a playlist is chosen from, unless it is very long."""
@@ -178,9 +178,10 @@ def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
         )
     made = plan_playlist(library, params.about, params.minutes)
     limit = params.limit if "limit" in params.model_fields_set else MOST
+    tracks = [track.record for track in made.tracks]
     return GetResult(
         query_type="playlist",
-        tracks=page_of([entry_of(track.record) for track in made.tracks], offset=params.offset, limit=limit),
+        tracks=RecordGroup.of(tracks, entry_of, offset=params.offset, limit=limit),
         seconds=round(sum(track.seconds for track in made.tracks), 1),
         notes=list(made.notes),
     )

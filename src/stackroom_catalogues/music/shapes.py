@@ -4,7 +4,7 @@ What a record does not have is left out of an answer. Every conversation pays fo
 of `catalog.search` spell an entry out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
@@ -101,6 +101,12 @@ class Page(MusicResult):
     items: list[Any]
     total: int
     has_more: bool
+
+    @classmethod
+    def of(cls, every: Sequence[Any], shape: Callable[[Any], Any], *, offset: int, limit: int, **more: Any) -> Self:
+        """Return a page of a whole list, whose items are shaped."""
+        end = offset + limit
+        return cls(items=list(map(shape, every[offset:end])), total=len(every), has_more=end < len(every), **more)
 
     def first(self, count: int) -> Self:
         """Return the page with its first items only."""
@@ -320,9 +326,3 @@ def plain_value(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
     return [{"category": one.category, "value": one.value} if isinstance(one, Tag) else one for one in value]
-
-
-def page_of(entries: Sequence[Entry], *, offset: int, limit: int) -> RecordGroup:
-    """Return a page of a whole list."""
-    end = offset + limit
-    return RecordGroup(items=list(entries[offset:end]), total=len(entries), has_more=end < len(entries))

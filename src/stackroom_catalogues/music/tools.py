@@ -56,7 +56,6 @@ from stackroom_catalogues.music.shapes import (
     Stats,
     entry_of,
     identity,
-    page_of,
     plain_fields,
     sum_totals,
 )
@@ -180,9 +179,8 @@ def _required_id(params: GetParams) -> str:
 
 def _page(records: Sequence[Record], params: GetParams, *, within: Record | None, usual: int | None) -> RecordGroup:
     """Return a page of a record's own; `usual` is its size unless the call says how many."""
-    end = params.offset + (params.limit if usual is None or "limit" in params.model_fields_set else usual)
-    shown = [entry_of(record, within=within) for record in records[params.offset : end]]
-    return RecordGroup(items=shown, total=len(records), has_more=end < len(records))
+    limit = params.limit if usual is None or "limit" in params.model_fields_set else usual
+    return RecordGroup.of(records, partial(entry_of, within=within), offset=params.offset, limit=limit)
 
 
 def _record(library: MusicLibrary, params: GetParams) -> GetResult:
@@ -239,8 +237,13 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
 def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return the records most similar to an artist, album or track."""
     record = library.get_any(_required_id(params))
-    found = [entry_of(other, score=score) for other, score in find_similar(library, record, limit=MOST)]
-    group: dict[str, Any] = {GROUPS[record.kind]: page_of(found, offset=params.offset, limit=params.limit)}
+    page = RecordGroup.of(
+        find_similar(library, record, limit=MOST),
+        lambda found: entry_of(found[0], score=found[1]),
+        offset=params.offset,
+        limit=params.limit,
+    )
+    group: dict[str, Any] = {GROUPS[record.kind]: page}
     return GetResult(query_type="similar", item=identity(record), **group)
 
 

@@ -76,7 +76,7 @@ class ChangePlanner:
         for relation in _by_depth(self._spec):
             of_kind = [one for one in written if one.record.kind == relation.kind]
             self._each(of_kind, partial(self._relate, relation))
-        self._each(written, self._settle)
+        self._each(written, lambda one: settle_own(self._draft, self._current(one), given=one.given))
         self._delete()
         for one in written:
             if one.old is not None:
@@ -163,9 +163,6 @@ class ChangePlanner:
             return relation.field if one.given[relation.field] is not None else ""
         return relation.copies if one.given.get(relation.copies) is not None else ""
 
-    def _settle(self, one: DraftedChange) -> None:
-        settle_own(self._draft, self._current(one), given=one.given)
-
     def _current(self, one: DraftedChange) -> Record:
         return self._draft.find(one.id) or one.record
 
@@ -173,10 +170,7 @@ class ChangePlanner:
         """Take out what is deleted; what a cascade deletes does not stand in the way of the others."""
         deleted = [one for one in self._drafted.values() if one.is_delete]
         for one in sorted(deleted, key=lambda one: not one.request.cascade):
-            self._each([one], self._take_out)
-
-    def _take_out(self, one: DraftedChange) -> None:
-        take_out(self._draft, [one.record], cascade=one.request.cascade)
+            self._each([one], lambda one: take_out(self._draft, [one.record], cascade=one.request.cascade))
 
     def _require_kept(self, one: DraftedChange) -> None:
         if self._draft.find(one.id) is None:

@@ -220,13 +220,9 @@ def _similar_to(library: MusicLibrary, record: Record, limit: int) -> list[Recor
         return []
 
 
-def _by_artist(placed: Placed) -> str:
-    return sorted_as(", ".join(placed.record.get("artists") or ()))
-
-
 SORTED_BY: Mapping[str, Callable[[Placed], Any]] = {
     "name": lambda _placed: "",
-    "artist": _by_artist,
+    "artist": lambda placed: sorted_as(", ".join(placed.record.get("artists") or ())),
     "year": lambda placed: placed.record.get("year") or 9999,
     "-year": lambda placed: -(placed.record.get("year") or 0),
 }
