@@ -21,7 +21,6 @@ from stackroom.api import (
     Request,
     Scope,
     ShelfReader,
-    Tag,
     analyse_query,
     fold_name,
 )
@@ -205,50 +204,17 @@ SPARE = 4
 """Candidates for each wanted record, so that enough are left of different artists."""
 SAME_ARTIST_SHARE = 4
 """At every rank at most two of the tracks so far, or one in this many, are by the same artist."""
-LOOKED_AT = 400
-YEARS_APART = 8.0
-TIME_SHARE = 0.3
 
 
 def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[tuple[Record, float]]:
     """Return the most similar records of the same kind, each with its similarity, 0–1."""
-    found = _by_meaning(library, record, limit) if library.reader.model else _by_tags(library, record)
-    fit = [(other, score) for other, score in found if score > 0 and not _is_the_same(other, record)]
-    return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
-
-
-def _by_meaning(library: MusicLibrary, record: Record, limit: int) -> list[tuple[Record, float]]:
     key = library.reader.find([record.id], scope=library.scope())[record.id]
     chosen = NameChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
     request = Request(titles=(record.id,), limit=SPARE * limit)
     recommender, scope = library.catalogue.recommender, library.scope(record.kind)
-    answer = recommender.recommend_for(library.reader, [chosen], request, scope=scope)
-    return [(item.record, item.score) for item in answer.items]
-
-
-def _by_tags(library: MusicLibrary, record: Record) -> list[tuple[Record, float]]:
-    """Rank records by shared tags, rare ones counting more, and by their years."""
-    keys = library.keys(record.kind)
-    wanted = {tag.value.lower() for tag in record.get("genres") or () if isinstance(tag, Tag)}
-    if not wanted:
-        raise InputError(
-            f"'{record.id}' has no genres and the catalogue no vectors: there is nothing to compare it by; add genres"
-        )
-    terms = library.reader.terms("genres", keys)
-    counts = Counter(term for some in terms for term in some)
-    rarity = {term: float(np.log1p(len(keys) / count)) for term, count in counts.items()}
-    years = library.reader.numbers("year", keys)
-    nearness = np.exp(-((years - float(record.get("year") or np.nan)) ** 2) / (2 * YEARS_APART**2))
-    scores = []
-    for place, some in enumerate(terms):
-        whole = sum(rarity[term] for term in some | (wanted & rarity.keys()))
-        shared = sum(rarity[term] for term in some & wanted) / whole if whole else 0.0
-        time = 0.0 if np.isnan(nearness[place]) else float(nearness[place])
-        scores.append(((1 - TIME_SHARE) * shared + TIME_SHARE * time) if shared else 0.0)
-    places = [place for place in range(len(keys)) if scores[place]]
-    best = sorted(places, key=lambda place: (-scores[place], keys[place]))[:LOOKED_AT]
-    records = library.fetch([keys[place] for place in best])
-    return [(record, scores[place]) for record, place in zip(records, best, strict=True)]
+    found = recommender.recommend_for(library.reader, [chosen], request, scope=scope).items
+    fit = [(one.record, one.score) for one in found if one.score > 0 and not _is_the_same(one.record, record)]
+    return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
 
 
 def _is_the_same(one: Record, other: Record) -> bool:

@@ -212,14 +212,6 @@ def sorted_as(name: str) -> str:
     return folded or f"{NAMELESS}{name}"
 
 
-def _similar_to(library: MusicLibrary, record: Record, limit: int) -> list[Record]:
-    """Return the records most similar to one; none where there is nothing to compare them by."""
-    try:
-        return [one for one, _ in find_similar(library, record, limit=limit)]
-    except InputError:
-        return []
-
-
 SORTED_BY: Mapping[str, Callable[[Placed], Any]] = {
     "name": lambda _placed: "",
     "artist": lambda placed: sorted_as(", ".join(placed.record.get("artists") or ())),
@@ -334,7 +326,10 @@ class ListenAnswer:
     def _radio(self) -> ListenResult:
         """Return tracks that are like a record, or like what the caller likes and plays, and then any by chance."""
         seeds = self._seeds() if self._query.id else self._own_seeds()
-        alike = [[Placed(seed.library, one) for one in _similar_to(seed.library, seed.record, MOST)] for seed in seeds]
+        alike = [
+            [Placed(seed.library, one) for one, _ in find_similar(seed.library, seed.record, limit=MOST)]
+            for seed in seeds
+        ]
         like_all = [one for some in zip_longest(*alike) for one in some if one is not None]
         if self._query.id:
             return ListenResult(tracks=self._page(_each_once(like_all, seeds), total=None))
@@ -392,7 +387,7 @@ class ListenAnswer:
             item=self._item(artist),
             albums=self._page_of(library, library.albums_of(record)),
             tracks=self._page_of(library, library.top_tracks_of(record)),
-            artists=self._page_of(library, _similar_to(library, record, SIMILAR_ARTISTS)),
+            artists=self._page_of(library, [one for one, _ in find_similar(library, record, limit=SIMILAR_ARTISTS)]),
         )
 
     def _album(self) -> ListenResult:
