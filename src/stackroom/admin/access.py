@@ -2,7 +2,8 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -286,17 +287,7 @@ def _access_text(row: AccessRow) -> str:
     return f"'{row.catalogue}' is for {', '.join(names) or 'nobody'}, and for those with ServerAdmin"
 
 
-def _declare_access(name: str, **declared: Any) -> Operation:
-    return Operation(
-        name=f"account/{name}",
-        result=declared.pop("result", AccessRow),
-        actions=MANAGES_ACCESS,
-        cost=declared.pop("cost", Cost.WRITE),
-        text=declared.pop("text", _access_text),
-        **declared,
-    )
-
-
+_declare_access = partial(Operation, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
 LIST_TOKENS = Operation(
     name="account/list_tokens",
     summary="List the valid tokens.",
@@ -351,7 +342,7 @@ REVOKE_TOKEN = Operation(
     target="id",
 )
 LIST_ACCESS = _declare_access(
-    "list_access",
+    name="account/list_access",
     summary="List the catalogues, and the users and roles of each.",
     params=GenericParams,
     result=AccessResult,
@@ -367,7 +358,7 @@ LIST_ACCESS = _declare_access(
     needs_accounts=False,
 )
 RESTRICT = _declare_access(
-    "restrict_catalogue",
+    name="account/restrict_catalogue",
     summary="Restrict CATALOGUE to selected users and roles.",
     params=RestrictCatalogue,
     run=_restrict,
@@ -381,7 +372,7 @@ RESTRICT = _declare_access(
     makes_accounts=True,
 )
 OPEN = _declare_access(
-    "open_catalogue",
+    name="account/open_catalogue",
     summary="Remove the restriction of CATALOGUE.",
     params=NamedCatalogue,
     run=_open,

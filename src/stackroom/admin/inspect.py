@@ -6,7 +6,6 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
 from stackroom.admin.logs import LogRing
@@ -15,16 +14,11 @@ from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.model.principal import Action, Cost, Principal
-from stackroom.model.scope import WHOLE
-from stackroom.shelf.port import ShelfReader
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
-COUNTED_VECTORS = 50_000
-"""At most this many records are checked for a vector."""
-VECTORS_AT_ONCE = 5_000
 CHECK_S = 3.0
 """Time limit for the check of one catalogue."""
 LONGEST_DETAIL = 500
@@ -136,7 +130,6 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
 
 def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
     shelf = catalogue.shelf.describe()
-    counted, vectors = _vectors(catalogue.shelf.reader())
     return {
         "catalogue": catalogue.name,
         "shelf": shelf.kind,
@@ -144,8 +137,7 @@ def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
         "change_no": shelf.change_no,
         "stale": shelf.stale,
         "model": None if shelf.model is None else str(shelf.model),
-        "vectors": vectors,
-        "vectors_counted_over": counted,
+        "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
         "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
         **_grade(catalogue),
         **shelf.counters,
@@ -165,14 +157,3 @@ def _grade(catalogue: OpenCatalogue) -> dict[str, Any]:
         "grade_questions": grade.overall.questions,
         "tuned": tuned.plain() if tuned else None,
     }
-
-
-def _vectors(reader: ShelfReader) -> tuple[int, int]:
-    """Return the number of records checked for a vector, and how many of them have one."""
-    if reader.model is None:
-        return 0, 0
-    keys = reader.scan(scope=WHOLE, limit=COUNTED_VECTORS)
-    found = 0
-    for start in range(0, len(keys), VECTORS_AT_ONCE):
-        found += int(np.count_nonzero(reader.vectors(keys[start : start + VECTORS_AT_ONCE]).any(axis=1)))
-    return len(keys), found

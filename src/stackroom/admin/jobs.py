@@ -1,6 +1,7 @@
 """Jobs: the operations, the tools `jobs.query` and `jobs.action` that choose among them, and `jobs://{job_id}/output`."""
 
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
@@ -263,24 +264,15 @@ def _moment(at: datetime) -> str:
 _MOMENT = TypeAdapter(datetime)
 
 
-def _declare(name: str, **declared: Any) -> Operation:
-    return Operation(
-        name=f"job/{name}",
-        actions=(Action.SERVER_ADMIN,),
-        needs_accounts=False,
-        params=declared.pop("params", NamedJob),
-        arguments=declared.pop("arguments", ("job_id",)),
-        **declared,
-    )
-
-
-def _declare_query(name: str, **declared: Any) -> Operation:
-    return _declare(name, result=JobsQueryResult, cost=Cost.READ, text=_query_text, **declared)
+_declare = partial(
+    Operation, actions=(Action.SERVER_ADMIN,), needs_accounts=False, params=NamedJob, arguments=("job_id",)
+)
+_declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ, text=_query_text)
 
 
 def _declare_action(name: str, **declared: Any) -> Operation:
     return _declare(
-        name,
+        name=f"job/{name}",
         result=JobsActionResult,
         cost=Cost.WRITE,
         text=_acted_text,
@@ -298,7 +290,7 @@ def _acted_text(result: JobsActionResult) -> str:
 
 JOB_COLUMNS = ("job_id", "schedule", "enabled", "next_run_at", "last_run")
 LIST_JOBS = _declare_query(
-    "list",
+    name="job/list",
     summary="List the jobs, when each is due, and the outcome of its last run.",
     params=ListParams,
     arguments=(),
@@ -311,7 +303,7 @@ LIST_JOBS = _declare_query(
     empty="there are no jobs",
 )
 GET_JOB = _declare_query(
-    "get",
+    name="job/get",
     summary="Show the job JOB_ID: its description, schedule and last run.",
     run=_get_job,
     rest="GET /v1/jobs/{job_id}",
@@ -322,7 +314,7 @@ GET_JOB = _declare_query(
     is_single=True,
 )
 LIST_RUNS = _declare_query(
-    "history",
+    name="job/history",
     summary="List the last runs of the job JOB_ID, or of all jobs, newest first.",
     params=ListRuns,
     run=_list_runs,
@@ -334,7 +326,7 @@ LIST_RUNS = _declare_query(
     empty="nothing has run yet",
 )
 GET_OUTPUT = _declare(
-    "output",
+    name="job/output",
     summary="Print the output of the last run of the job JOB_ID, which may be the number of a run.",
     result=JobOutputResult,
     cost=Cost.READ,

@@ -129,7 +129,7 @@ def _role_changed(action: str, role: Role) -> UserChanged:
 
 
 LIST_ROLES = declare_query(
-    "list_roles",
+    name="account/list_roles",
     summary="List the roles, with their permissions and calls a minute.",
     params=ListParams,
     run=_list_roles,
@@ -140,7 +140,7 @@ LIST_ROLES = declare_query(
     columns=("name", "permissions", "quotas", "builtin"),
 )
 CREATE_ROLE = declare_change(
-    "create_role",
+    name="account/create_role",
     summary="Create the role NAME.",
     params=CreateRole,
     run=_create_role,
@@ -153,7 +153,7 @@ CREATE_ROLE = declare_change(
     makes_accounts=True,
 )
 UPDATE_ROLE = declare_change(
-    "change_role",
+    name="account/change_role",
     summary="Change the permissions or limits of the role NAME, for all who have it.",
     params=UpdateRole,
     run=_update_role,
@@ -163,7 +163,7 @@ UPDATE_ROLE = declare_change(
     details="What is not given stays as it is.",
 )
 DELETE_ROLE = declare_change(
-    "delete_role",
+    name="account/delete_role",
     summary="Delete the role NAME.",
     params=NamedRole,
     run=_delete_role,

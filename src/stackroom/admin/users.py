@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -293,35 +293,13 @@ def changed_text(result: UserChanged) -> str:
     return "\n".join([f"{result.action} {result.name}: done", *row, *told])
 
 
-def declare_query(name: str, **declared: Any) -> Operation:
-    """Declare an operation that lists users or roles."""
-    return Operation(
-        name=f"account/{name}",
-        result=UsersResult,
-        actions=(Action.MANAGE_PERMISSIONS,),
-        cost=Cost.READ,
-        text=users_text,
-        empty=NO_ACCOUNTS,
-        **declared,
-    )
-
-
-def declare_change(name: str, **declared: Any) -> Operation:
-    """Declare an operation that changes a user or a role."""
-    return Operation(
-        name=f"account/{name}",
-        result=UserChanged,
-        actions=(Action.MANAGE_PERMISSIONS,),
-        cost=Cost.WRITE,
-        text=changed_text,
-        target="name",
-        arguments=declared.pop("arguments", ("name",)),
-        **declared,
-    )
-
-
+_declare = partial(Operation, actions=(Action.MANAGE_PERMISSIONS,))
+declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, text=users_text, empty=NO_ACCOUNTS)
+declare_change = partial(
+    _declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",)
+)
 LIST_USERS = declare_query(
-    "list_users",
+    name="account/list_users",
     summary="List the accounts.",
     params=ListParams,
     run=_list_users,
@@ -332,7 +310,7 @@ LIST_USERS = declare_query(
     columns=COLUMNS,
 )
 GET_USER = declare_query(
-    "get_user",
+    name="account/get_user",
     summary="Show the account NAME, and the catalogues that are hidden from it.",
     params=NamedUser,
     run=_get_user,
@@ -345,7 +323,7 @@ GET_USER = declare_query(
     is_single=True,
 )
 CREATE_USER = declare_change(
-    "create_user",
+    name="account/create_user",
     summary="Create the account NAME.",
     params=CreateUser,
     run=_create_user,
@@ -359,7 +337,7 @@ CREATE_USER = declare_change(
     makes_accounts=True,
 )
 SET_PASSWORD = declare_change(
-    "set_password",
+    name="account/set_password",
     summary="Set the password of NAME.",
     params=SetPassword,
     run=_set_password,
@@ -372,14 +350,14 @@ SET_PASSWORD = declare_change(
     check=_require_user,
 )
 RESET_PASSWORD = declare_change(
-    "reset_password",
+    name="account/reset_password",
     summary="Replace the password of a user with one that works once.",
     params=ResetPassword,
     run=_reset_password,
     secret="one_time_password",
 )
 SET_ROLE = declare_change(
-    "set_roles",
+    name="account/set_roles",
     summary='Replace the roles of NAME with ROLE; "none" takes all of them away.',
     params=SetRole,
     run=_set_role,
@@ -389,7 +367,7 @@ SET_ROLE = declare_change(
     example="ada user editor",
 )
 SET_CATALOGUES = declare_change(
-    "set_catalogues",
+    name="account/set_catalogues",
     summary="Let NAME see each CATALOGUE, and nothing else that is there or comes later.",
     params=SetCatalogues,
     run=_set_catalogues,
@@ -400,7 +378,7 @@ SET_CATALOGUES = declare_change(
     details='"all" takes the list away. What is restricted stays hidden all the same.',
 )
 GRANT = declare_change(
-    "grant",
+    name="account/grant",
     summary="Grant NAME each PERMISSION besides those of their roles.",
     params=GrantPermission,
     run=partial(_grant_or_revoke, "grant"),
@@ -410,7 +388,7 @@ GRANT = declare_change(
     example="ada ViewAnalytics",
 )
 REVOKE = declare_change(
-    "revoke",
+    name="account/revoke",
     summary="Revoke each PERMISSION that NAME was granted.",
     params=GrantPermission,
     run=partial(_grant_or_revoke, "revoke"),
@@ -421,7 +399,7 @@ REVOKE = declare_change(
     details="To take away a permission of a role, change their roles, then grant what they should keep.",
 )
 DISABLE = declare_change(
-    "disable_user",
+    name="account/disable_user",
     summary="Disable the account NAME.",
     params=NamedUser,
     run=partial(_disable_or_enable, "disable"),
@@ -431,7 +409,7 @@ DISABLE = declare_change(
     details="Their sessions end, and their tokens do not work until the account is enabled again.",
 )
 ENABLE = declare_change(
-    "enable_user",
+    name="account/enable_user",
     summary="Enable the account NAME again.",
     params=NamedUser,
     run=partial(_disable_or_enable, "enable"),
@@ -440,13 +418,13 @@ ENABLE = declare_change(
     example="ada",
 )
 END_SESSIONS = declare_change(
-    "end_sessions",
+    name="account/end_sessions",
     summary="End the sessions of a user, or one session or token of theirs.",
     params=EndSessions,
     run=_end_sessions,
 )
 DELETE_USER = declare_change(
-    "delete_user",
+    name="account/delete_user",
     summary="Delete the account NAME.",
     params=NamedUser,
     run=_delete_user,

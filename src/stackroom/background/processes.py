@@ -4,7 +4,6 @@ A child runs with low priority where that is said, has the pipes that are asked 
 """
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -48,18 +47,16 @@ class ChildProcess:
         errors: int | IO[bytes] | None = DISCARDED,
         environment: Mapping[str, str] | None = None,
         folder: str | Path | None = None,
-        has_own_group: bool = False,
         niceness: int = 0,
     ) -> None:
         """Start it; OSError where that fails.
 
         `reads` and `writes` ask for pipes to its input and from its output; without, these are empty and thrown away,
         unless it `shows_output` where this process shows its own. Its errors are `DISCARDED`, `PIPED`, `SHOWN` where
-        this process shows its own, or written to a file. `has_own_group`: what it starts is killed with it.
+        this process shows its own, or written to a file.
         `niceness`: 19 is the lowest priority.
         """
         self.name = name
-        self._has_own_group = has_own_group
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen(
             command,
@@ -68,7 +65,6 @@ class ChildProcess:
             stderr=errors,
             env=None if environment is None else dict(environment),
             cwd=folder,
-            start_new_session=has_own_group,
         )
         if niceness:
             _lower_priority(self._process.pid, niceness)
@@ -149,9 +145,6 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End it at once, and close its pipes."""
-        if self._has_own_group and self._process.returncode is None and sys.platform != "win32":
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):

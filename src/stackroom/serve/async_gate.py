@@ -6,7 +6,7 @@ Cached and refused calls need no thread. Work has a bounded queue, and callers t
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -250,54 +250,9 @@ class Workers:
                 await anyio.sleep(0.02)
 
 
-MOST_KEPT = 256
 WAIT_S = 2.0
 """How long a client that connects is kept waiting for the catalogues, to be told about them."""
-THREADS = 4
-
-
-class Introductions:
-    """The instructions of callers; those with the same rights share them."""
-
-    def __init__(self, gate: Callable[[], Gate]) -> None:
-        """`gate` returns the gate, and blocks while it loads."""
-        self._gate = gate
-        self._kept: dict[Hashable, str] = {}
-        self._limiter: anyio.CapacityLimiter | None = None
-
-    async def text_for(self, principal: Principal, *, is_plain: bool) -> str:
-        """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
-        key, text = (principal.visibility, principal.actions, is_plain), None
-        if key not in self._kept:
-            with anyio.move_on_after(WAIT_S):
-                text = await self._make(principal, is_plain=is_plain)
-            if text is None:
-                return GENERAL
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = text
-        return self._kept[key]
-
-    def forget(self) -> None:
-        """Forget every text: there are other catalogues now."""
-        self._kept.clear()
-
-    async def _make(self, principal: Principal, *, is_plain: bool) -> str | None:
-        self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
-
-        def make() -> str:
-            gate = self._gate()
-            text = gate.instructions(principal)
-            return with_plain_names(text, gate.toolbox_of(principal).plain_names) if is_plain else text
-
-        try:
-            return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._limiter)
-        except Exception as error:
-            if not isinstance(error, ExpectedError):  # the catalogues could not be loaded, which is reported elsewhere
-                logger.exception("instructions could not be made")
-            return None
-
-
+INTRODUCED_AT_ONCE = 4
 LOADING = "loading"
 """The caller name under which worker threads wait for the gate to load."""
 
@@ -308,8 +263,8 @@ class AsyncGate:
     def __init__(self, gate: "Future[Gate]", workers: Workers, *, throttle: RefusalThrottle | None = None) -> None:
         """`gate` may still be loading; `throttle` is notified of callers who exceed their rate limit."""
         self._gate = gate
-        self.introductions = Introductions(gate.result)
         self._loaded: Gate | None = None
+        self._introducing = anyio.CapacityLimiter(INTRODUCED_AT_ONCE)
         self._workers = workers
         self._throttle = throttle or RefusalThrottle()
 
@@ -319,6 +274,23 @@ class AsyncGate:
         """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is audited."""
         gate = await self._load()
         return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
+
+    async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
+        """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
+
+        def make() -> str:
+            gate = self._gate.result()
+            text = gate.instructions(principal)
+            return with_plain_names(text, gate.toolbox_of(principal).plain_names) if is_plain else text
+
+        with anyio.move_on_after(WAIT_S):
+            try:
+                return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._introducing)
+            except ExpectedError:  # the catalogues could not be loaded, which is reported elsewhere
+                return GENERAL
+            except Exception:
+                logger.exception("instructions could not be made")
+        return GENERAL
 
     async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
         """Run an operation that is neither a tool nor a resource, such as a login."""

@@ -124,6 +124,5 @@ async def watch_library(gate: AsyncGate, lists: ListChanges) -> None:
                 continue
             took_s = time.perf_counter() - started
             if is_changed:
-                gate.introductions.forget()
                 for tell in lists.tell_all():
                     telling.start_soon(tell)

@@ -282,7 +282,7 @@ class Handlers:
     async def _instructions(self, context: Context) -> str:
         caller = self._callers(context)
         is_plain = has_plain_names(context, caller, self._tool_names)
-        return await self._gate.introductions.text_for(caller.principal, is_plain=is_plain)
+        return await self._gate.introduce(caller.principal, is_plain=is_plain)
 
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams

@@ -61,7 +61,7 @@ def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> l
 
 def test_the_state_of_every_index_is_told(served: Any) -> None:
     songs, other = served.ask("debug.inspect", query_type="index")["rows"]
-    assert (songs["catalogue"], songs["records"], songs["vectors"], songs["change_no"]) == ("songs", 4, 4, 4)
+    assert (songs["catalogue"], songs["records"], songs["awaiting_vectors"], songs["change_no"]) == ("songs", 4, 0, 4)
     assert (other["catalogue"], other["records"], other["stale"]) == ("other", 0, None)
 
 
@@ -69,7 +69,7 @@ def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Calla
     (row,) = rows(on_disk, behind_gate, query_type="index")
     assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (50, 50, 0, 50)
     assert row["change_no"] == row["text_change_no"] == row["base_change_no"] == 50
-    assert row["vectors"] == 0
+    assert row["awaiting_vectors"] == 0
 
 
 @pytest.mark.row("N6")

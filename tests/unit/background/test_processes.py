@@ -1,8 +1,6 @@
 """Child processes: their pipes, their bounds and their end."""
 
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -60,19 +58,6 @@ def test_children_that_run_are_listed_by_name() -> None:
     with ChildProcess("a listed child", python("import time; time.sleep(60)")) as child:
         assert ("a listed child", child.pid) in list_children()
     assert ("a listed child", child.pid) not in list_children()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
-def test_what_a_child_has_started_is_killed_with_it(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
-    inner = f"import time; time.sleep(1); open({str(mark)!r}, 'w')"
-    starting = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {inner!r}])"
-    code = f"{starting}; print(flush=True); time.sleep(60)"
-    child = ChildProcess("a parent", python(code), writes=True, has_own_group=True)
-    child.output.readline()
-    child.kill()
-    time.sleep(1.5)
-    assert not mark.exists()
 
 
 def test_modules_are_not_imported_from_the_current_folder() -> None:

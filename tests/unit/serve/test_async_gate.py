@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from stackroom.control.accounts.limits import RateLimiter
+from stackroom.control.accounts.limits import MovingWindow, RateLimiter
 from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
@@ -146,7 +146,7 @@ def test_reads_are_answered() -> None:
 @pytest.mark.parametrize("operation", ["call", "read"])
 def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(operation: str) -> None:
     now = [0.0]
-    made = gate_of(limiter=RateLimiter(monotonic=lambda: now[0]))
+    made = gate_of(limiter=RateLimiter(MovingWindow(monotonic=lambda: now[0])))
     throttle = RefusalThrottle(pause_s=0)
     gate = AsyncGate(loaded(made), Workers(), throttle=throttle)
     limited = Caller(

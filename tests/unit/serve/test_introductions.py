@@ -1,7 +1,6 @@
 """What a client is told when it connects, also to a server that is loading or busy."""
 
-import threading
-from dataclasses import replace
+from concurrent.futures import Future
 from typing import Any
 
 import anyio
@@ -9,67 +8,44 @@ import pytest
 
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.principal import LOCAL_USER
 from stackroom.serve import async_gate
-from stackroom.serve.async_gate import Introductions
+from stackroom.serve.async_gate import AsyncGate, Workers
 from stackroom.tools.instructions import GENERAL, WITHOUT_CATALOGUES
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import loaded
 
-READER = replace(LOCAL_USER, name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+EMPTY = Gate(Toolbox([]))
 
 
-def test_callers_with_the_same_rights_share_what_was_made_until_the_library_changes() -> None:
-    made: list[int] = []
+def test_a_client_that_connects_is_told_of_the_catalogues() -> None:
+    async def ask() -> list[str]:
+        gate = AsyncGate(loaded(EMPTY), Workers())
+        return [await gate.introduce(LOCAL_USER, is_plain=is_plain) for is_plain in (False, True)]
 
-    def gate() -> Gate:
-        made.append(1)
-        return Gate(Toolbox([]))
-
-    told = Introductions(gate)
-
-    async def ask() -> None:
-        for _ in range(3):
-            assert await told.text_for(LOCAL_USER, is_plain=False) == WITHOUT_CATALOGUES
-        await told.text_for(replace(LOCAL_USER, name="another"), is_plain=False)
-        assert len(made) == 1
-        await told.text_for(READER, is_plain=False)
-        await told.text_for(LOCAL_USER, is_plain=True)
-        assert len(made) == 3
-        told.forget()
-        await told.text_for(LOCAL_USER, is_plain=False)
-        assert len(made) == 4
-
-    anyio.run(ask)
+    assert anyio.run(ask) == [WITHOUT_CATALOGUES] * 2
 
 
 def test_a_client_that_connects_while_the_catalogues_load_is_told_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
-    is_loaded = threading.Event()
-
-    def gate() -> Gate:
-        is_loaded.wait(30)
-        return Gate(Toolbox([]))
-
-    told = Introductions(gate)
+    opened: Future[Gate] = Future()
 
     async def ask() -> Any:
-        early = await told.text_for(LOCAL_USER, is_plain=False)
-        is_loaded.set()
+        gate = AsyncGate(opened, Workers())
+        early = await gate.introduce(LOCAL_USER, is_plain=False)
+        opened.set_result(EMPTY)
         monkeypatch.setattr(async_gate, "WAIT_S", 30)
-        return early, await told.text_for(LOCAL_USER, is_plain=False)
+        return early, await gate.introduce(LOCAL_USER, is_plain=False)
 
     monkeypatch.setattr(async_gate, "WAIT_S", 0.05)
-    try:
-        early, late = anyio.run(ask)
-    finally:
-        is_loaded.set()
+    early, late = anyio.run(ask)
     assert (early, late) == (GENERAL, WITHOUT_CATALOGUES)
 
 
 def test_a_client_of_a_server_whose_catalogues_cannot_be_loaded_is_told_in_general() -> None:
-    def gate() -> Gate:
-        raise InputError("the library is damaged")
+    opened: Future[Gate] = Future()
+    opened.set_exception(InputError("the library is damaged"))
 
     async def ask() -> str:
-        return await Introductions(gate).text_for(LOCAL_USER, is_plain=False)
+        return await AsyncGate(opened, Workers()).introduce(LOCAL_USER, is_plain=False)
 
     assert anyio.run(ask) == GENERAL

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
 from itertools import pairwise
@@ -62,13 +62,13 @@ LAST_PRAGMA = "query_only=1"
 
 FUNCTIONS = frozenset(
     str.split("""
-    -> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling char coalesce concat concat_ws cos cosh
+    -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh
     count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor
-    glob group_concat hex highlight if ifnull iif instr json json_array json_array_length json_extract json_group_array
+    glob group_concat hex if ifnull iif instr json json_array json_array_length json_extract json_group_array
     json_group_object json_insert json_object json_patch json_quote json_remove json_replace json_set json_type
-    json_valid julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim match max
+    json_valid julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max
     median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow
-    power quote radians random rank replace round row_number rtrim sign sin sinh snippet sqrt strftime string_agg
+    power quote radians random rank replace round row_number rtrim sign sin sinh sqrt strftime string_agg
     substr substring sum tan tanh time timediff total trim trunc typeof unhex unicode unixepoch unlikely upper
     """)
 )
@@ -76,8 +76,6 @@ FUNCTIONS = frozenset(
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree", "pragma_table_info"})
 PRAGMAS = frozenset({"table_info", "table_xinfo"})
 """Pragmas that may be used on a readable table."""
-FTS_PARTS = ("data", "idx", "content", "docsize", "config")
-FTS_MODULE = re.compile(r"\bUSING\s+fts5\b", re.IGNORECASE)
 RESERVED = re.compile(r"sqlite_|pragma_")
 EPONYMOUS = frozenset({"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"})
 """Tables that exist without being in the schema."""
@@ -158,12 +156,12 @@ class _Refused(Exception):
         self.reply = Reply(verdict=verdict, message=message)
 
 
-def ask(query: SqlQuery, *, clock: Callable[[], float] = time.process_time) -> Reply:
+def ask(query: SqlQuery) -> Reply:
     """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
         statement = _require_one_statement(_require_text(query.sql))
         with closing(_open(query)) as db:
-            return _Run(db, query, statement, ends_at=clock() + query.time_s, clock=clock).reply()
+            return _Run(db, query, statement).reply()
     except _Refused as refusal:
         return refusal.reply
     except (apsw.Error, OSError) as error:
@@ -244,25 +242,17 @@ def quoted(name: str) -> str:
 class _Run:
     """One statement on one connection."""
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        query: SqlQuery,
-        statement: _Statement,
-        *,
-        ends_at: float,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, db: apsw.Connection, query: SqlQuery, statement: _Statement) -> None:
         self._db = db
         self._query = query
         self._sql, self._words = statement
-        self._ends_at = ends_at
-        self._clock = clock
+        self._ends_at = time.process_time() + query.time_s
         self._columns: list[str] | None = None
         self._denied: str | None = None
-        self._schema = {str(name).lower(): str(sql or "") for name, sql in self._objects()}
-        self._tables = self._readable()
-        self._own_names = _common_table_names(self._words) - set(self._schema) - EPONYMOUS
+        self._tables = frozenset(name.lower() for name in (*query.tables, *query.views))
+        named = "SELECT lower(name) FROM sqlite_master UNION ALL SELECT lower(name) FROM sqlite_temp_master"
+        known = {str(name) for (name,) in db.execute(named)}
+        self._own_names = _common_table_names(self._words) - known - EPONYMOUS
 
     def reply(self) -> Reply:
         """Run the statement."""
@@ -297,18 +287,7 @@ class _Run:
         self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
 
     def _is_over(self) -> bool:
-        return self._clock() > self._ends_at
-
-    def _objects(self) -> Iterator[Any]:
-        return self._db.execute(
-            "SELECT name, sql FROM sqlite_master UNION ALL SELECT name, sql FROM sqlite_temp_master"
-        )
-
-    def _readable(self) -> frozenset[str]:
-        """Return the readable names, with the internal tables of full-text tables."""
-        named = {name.lower() for name in (*self._query.tables, *self._query.views)}
-        full_text = [name for name in named if FTS_MODULE.search(self._schema.get(name, ""))]
-        return frozenset(named.union(f"{name}_{part}" for name in full_text for part in FTS_PARTS))
+        return time.process_time() > self._ends_at
 
     def _before_running(self, cursor: apsw.Cursor, _sql: str, _bindings: object) -> bool:
         """Record the columns; refuse a second statement, and one that SQLite says would write."""
@@ -347,10 +326,7 @@ class _Run:
         return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
 
     def _may_ask(self, pragma: str, argument: str | None) -> bool:
-        name = pragma.lower()
-        if name == "data_version":  # the full-text index reads it
-            return argument is None
-        return name in PRAGMAS and argument is not None and argument.lower() in self._tables
+        return pragma.lower() in PRAGMAS and argument is not None and argument.lower() in self._tables
 
     def _denial(self, what: str) -> str:
         readable = [*self._query.views, *self._query.tables]

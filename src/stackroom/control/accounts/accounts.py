@@ -14,9 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, func, select, union, update
 
 from stackroom.control.accounts.credentials import (
-    end_credential,
+    IS_SESSION,
     end_credentials,
-    end_sessions,
     hash_secret,
     require_changeable,
 )
@@ -49,7 +48,16 @@ from stackroom.control.accounts.users import (
     require_user_name,
 )
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users, utc_now
+from stackroom.control.database.tables import (
+    credentials,
+    role_actions,
+    roles,
+    storable,
+    user_grants,
+    user_roles,
+    users,
+    utc_now,
+)
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 
@@ -61,16 +69,12 @@ BUILTIN_ROLES = ("admin", "agent", "editor", "user")
 USUAL_ROLES = ("user",)
 ONE_TIME_BYTES = 18
 MOST_LISTED = 1000
-
-
 MOST_A_MINUTE = 1_000_000
 
 
 def require_quotas(quotas: Quotas | None) -> None:
     """Refuse quotas that are out of range."""
-    if quotas is None:
-        return
-    if not all(0 <= quotas.of(cost) <= MOST_A_MINUTE for cost in Cost):
+    if quotas is not None and not all(0 <= quotas.of(cost) <= MOST_A_MINUTE for cost in Cost):
         raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
 
 
@@ -160,7 +164,7 @@ class Accounts:
         with self._changing(actor, name) as (connection, user):
             connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
             if disabled:
-                end_sessions(connection, user.id, at=self._now())
+                end_credentials(connection, user.id, IS_SESSION, at=self._now())
             return get_user(connection, user.name)
 
     def set_catalogues(self, actor: Principal, name: str, catalogues: frozenset[str] | None) -> User:
@@ -172,9 +176,9 @@ class Accounts:
     def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
         """End every session of a user, or one session or token of theirs."""
         with self._changing(actor, name) as (connection, user):
-            if credential_id is None:
-                end_sessions(connection, user.id, at=self._now())
-            elif not end_credential(connection, user.id, credential_id, at=self._now()):
+            chosen = IS_SESSION if credential_id is None else credentials.c.id == storable(credential_id)
+            is_ended = end_credentials(connection, user.id, chosen, at=self._now())
+            if credential_id is not None and not is_ended:
                 raise NotFoundError(
                     f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid; list them first"
                 )
@@ -328,7 +332,7 @@ class Accounts:
     ) -> None:
         values = {"password_hash": password_hash, "one_time_hash": one_time_hash}
         connection.execute(update(users).where(users.c.id == user.id).values(values))
-        end_sessions(connection, user.id, at=self._now())
+        end_credentials(connection, user.id, IS_SESSION, at=self._now())
 
     def _use_up(self, user_id: int, one_time_hash: str) -> bool:
         """Consume a one-time secret; True for exactly one of several concurrent callers."""

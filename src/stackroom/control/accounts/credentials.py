@@ -53,6 +53,7 @@ MOST_TOKENS = 50
 MOST_LISTED = 10_000
 MOST_AT_ONCE = 500
 """How many ids are looked up in one query."""
+IS_SESSION = credentials.c.kind == "session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +103,7 @@ class Credentials:
         now = self._now()
         ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
         with self._database.begin() as connection:
-            is_theirs = and_(credentials.c.user_id == user.id, credentials.c.kind == "session")
-            connection.execute(delete(credentials).where(is_theirs, ended))
+            connection.execute(delete(credentials).where(credentials.c.user_id == user.id, IS_SESSION, ended))
             present = find_user(connection, user.name)
             if present is None or present.id != user.id or present.disabled:
                 raise UnauthenticatedError(f"user '{user.name}' can no longer log in; ask an administrator")
@@ -155,8 +155,7 @@ class Credentials:
 
         `ended`: also those that were revoked, are over, or are of a disabled user.
         """
-        is_session = credentials.c.kind == "session"
-        is_used = true() if used_since is None else or_(is_session, credentials.c.last_used_at >= used_since)
+        is_used = true() if used_since is None else or_(IS_SESSION, credentials.c.last_used_at >= used_since)
         is_live = true() if ended else and_(_is_valid(self._now()), users.c.disabled.is_(False))
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
         with self._database.read() as connection:
@@ -238,22 +237,9 @@ def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) ->
     return found
 
 
-def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
-    """End every session of a user, within the caller's transaction."""
-    connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
-
-
-def end_credentials(connection: Connection, user_id: int, *, at: datetime) -> None:
-    """End every session and token of a user, within the caller's transaction."""
-    connection.execute(_ending(at).where(credentials.c.user_id == user_id))
-
-
-def end_credential(connection: Connection, user_id: int, credential_id: str, *, at: datetime) -> bool:
-    """End one session or token of a user, within the caller's transaction; tell whether it was valid."""
-    if not credential_id.isalnum():
-        return False
-    is_theirs = and_(credentials.c.user_id == user_id, credentials.c.id == credential_id)
-    return connection.execute(_ending(at).where(is_theirs)).rowcount == 1
+def end_credentials(connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime) -> bool:
+    """End the sessions and tokens of a user, or some, within the caller's transaction; tell whether one was valid."""
+    return connection.execute(_ending(at).where(credentials.c.user_id == user_id, *which)).rowcount > 0
 
 
 def _find_valid(

@@ -100,8 +100,8 @@ def open_window(database: ControlDatabase) -> Window:
 class RateLimiter:
     """The rate limits of calls."""
 
-    def __init__(self, window: Window | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._window = window or MovingWindow(monotonic=monotonic)
+    def __init__(self, window: Window | None = None) -> None:
+        self._window = window or MovingWindow()
         self.waits = self._window.waits
 
     def require(self, principal: Principal, cost: Cost) -> None:
@@ -121,8 +121,8 @@ class LoginLimiter:
     keep them out. Such networks are remembered by this process only.
     """
 
-    def __init__(self, window: Window | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._window = window or MovingWindow(monotonic=monotonic)
+    def __init__(self, window: Window | None = None) -> None:
+        self._window = window or MovingWindow()
         self._guard = threading.Lock()
         self._known: OrderedDict[str, None] = OrderedDict()
         """Users with a network of theirs, the one used last at the end."""

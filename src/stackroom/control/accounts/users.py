@@ -242,14 +242,11 @@ def hidden_among(known: Restrictions, user: User, actions: frozenset[Action]) ->
     """Return the restricted catalogues that are hidden from a user who has these permissions."""
     if Action.SERVER_ADMIN in actions:
         return frozenset()
-    return frozenset(known) - _named_for(known, user) - opened_by_roles(known, user.roles)
+    named = frozenset(name for name, restriction in known.items() if user.name in restriction.users)
+    return frozenset(known) - named - opened_by_roles(known, user.roles)
 
 
 def opened_by_roles(known: Restrictions, roles: Iterable[str]) -> frozenset[str]:
     """Return the restricted catalogues that these roles open."""
     given = frozenset(roles)
     return frozenset(name for name, restriction in known.items() if not restriction.roles.isdisjoint(given))
-
-
-def _named_for(known: Restrictions, user: User) -> frozenset[str]:
-    return frozenset(name for name, restriction in known.items() if user.name in restriction.users)

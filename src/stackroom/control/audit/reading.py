@@ -169,13 +169,8 @@ class AuditPage:
 
 def conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     """Return the conditions of a filter."""
-    found: list[ColumnElement[bool]] = []
-    texts = (
-        (audit.c.principal, wanted.principal),
-        (audit.c.operation, wanted.operation),
-        (audit.c.target, wanted.target),
-    )
-    found += [column == storable(value) for column, value in texts if value is not None]
+    texts = {column: getattr(wanted, column.name) for column in (audit.c.principal, audit.c.operation, audit.c.target)}
+    found: list[ColumnElement[bool]] = [column == storable(text) for column, text in texts.items() if text is not None]
     if wanted.outcome is not None:
         found.append(audit.c.outcome == _outcome(wanted.outcome))
         if wanted.outcome != Outcome.OK:

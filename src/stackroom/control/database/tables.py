@@ -216,20 +216,15 @@ audit = Table(
     Index("audit_by_outcome", "outcome", "number", sqlite_where=text(IS_NOT_OK), postgresql_where=text(IS_NOT_OK)),
 )
 
-audit_head = Table(
-    "audit_head",
-    METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("number", BigInteger, nullable=False),
-    Column("hash", Text, nullable=False),
-)
-
-audit_anchor = Table(
-    "audit_anchor",
-    METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("number", BigInteger, nullable=False),
-    Column("hash", Text, nullable=False),
+audit_head, audit_anchor = (
+    Table(
+        name,
+        METADATA,
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        Column("number", BigInteger, nullable=False),
+        Column("hash", Text, nullable=False),
+    )
+    for name in ("audit_head", "audit_anchor")
 )
 
 audit_begun = Table(

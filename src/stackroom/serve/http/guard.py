@@ -12,7 +12,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -23,6 +22,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stackroom.control.accounts.identity_cache import IdentityCache
 from stackroom.errors import (
     ExpectedError,
     ForbiddenError,
@@ -184,16 +184,6 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,8000})")
 
 
-class Identities(Protocol):
-    """Resolves a bearer secret to an identity, or None."""
-
-    def recall(self, secret: str) -> Identity | None:
-        """Return the identity of a secret, where it is cached."""
-
-    def identify(self, secret: str) -> Identity | None:
-        """Return the identity of a secret, or None."""
-
-
 LOCAL_IDENTITY = Identity(principal=LOCAL_USER, credential_id="", expires_at=None)
 
 
@@ -202,7 +192,7 @@ class Authenticator:
 
     def __init__(
         self,
-        identities: Identities | None,
+        identities: IdentityCache | None,
         *,
         base_url: Callable[[Scope], str],
         throttle: RefusalThrottle | None = None,
@@ -228,7 +218,7 @@ class Authenticator:
             known = await self._resolve(self._identities, secret)
         return known
 
-    async def _resolve(self, identities: Identities, secret: str) -> Identity | None:
+    async def _resolve(self, identities: IdentityCache, secret: str) -> Identity | None:
         try:
             return identities.recall(secret) or await anyio.to_thread.run_sync(identities.identify, secret)
         except StorageError as error:  # the reason is in the log, and not for unauthenticated callers

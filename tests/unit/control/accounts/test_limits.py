@@ -34,7 +34,7 @@ def is_taken(work: Callable[[], None]) -> bool:
 
 
 def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_come_back(clock: Clock) -> None:
-    limiter = RateLimiter(monotonic=clock.monotonic)
+    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(3):
         limiter.require(principal(read=3), Cost.READ)
         clock.advance(10)
@@ -53,7 +53,7 @@ def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_com
 
 
 def test_refused_calls_do_not_count(clock: Clock) -> None:
-    limiter = RateLimiter(monotonic=clock.monotonic)
+    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     limiter.require(principal(read=1), Cost.READ)
     for _ in range(59):
         clock.advance(1)
@@ -63,7 +63,7 @@ def test_refused_calls_do_not_count(clock: Clock) -> None:
 
 
 def test_costs_and_people_are_counted_apart(clock: Clock) -> None:
-    limiter = RateLimiter(monotonic=clock.monotonic)
+    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for name in ("ada", "bob"):
         for cost in Cost:
             limiter.require(principal(name, read=1, write=1, sql=1), cost)
@@ -74,7 +74,7 @@ def test_costs_and_people_are_counted_apart(clock: Clock) -> None:
 
 
 def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(clock: Clock) -> None:
-    limiter = RateLimiter(monotonic=clock.monotonic)
+    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(1000):
         limiter.require(LOCAL_USER, Cost.SQL)
     with pytest.raises(RateLimitedError, match="you have no sql calls a minute") as caught:
@@ -83,7 +83,7 @@ def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_alway
 
 
 def test_a_quota_that_is_lowered_counts_what_was_taken_before(clock: Clock) -> None:
-    limiter = RateLimiter(monotonic=clock.monotonic)
+    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(5):
         limiter.require(principal(read=5), Cost.READ)
         clock.advance(1)
@@ -138,7 +138,7 @@ def test_keys_that_are_idle_are_forgotten_and_there_are_never_too_many(clock: Cl
 
 
 def test_logins_are_limited_by_name(clock: Clock) -> None:
-    limiter = LoginLimiter(monotonic=clock.monotonic)
+    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     for number in range(10):
         limiter.require("Ada" if number % 2 else "ada", f"10.0.0.{number}")
     with pytest.raises(RateLimitedError, match="too many attempts to log in; try again in 60 s"):
@@ -147,7 +147,7 @@ def test_logins_are_limited_by_name(clock: Clock) -> None:
 
 
 def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(clock: Clock) -> None:
-    limiter = LoginLimiter(monotonic=clock.monotonic)
+    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     limiter.require("ada", "10.0.0.1")
     limiter.note_success("ada", "10.0.0.1")
     for number in range(9):
@@ -164,7 +164,7 @@ def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(cloc
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::{}", "not an address"])
 def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, address: str) -> None:
-    limiter = LoginLimiter(monotonic=clock.monotonic)
+    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     for number in range(30):
         limiter.require(f"user{number}", address.format(number + 1))
     with pytest.raises(RateLimitedError):
@@ -173,7 +173,7 @@ def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, 
 
 
 def test_ipv4_addresses_that_a_socket_for_both_shows_are_counted_apart(clock: Clock) -> None:
-    limiter = LoginLimiter(monotonic=clock.monotonic)
+    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     for number in range(30):
         limiter.require(f"user{number}", "::ffff:10.0.0.1")
     with pytest.raises(RateLimitedError):

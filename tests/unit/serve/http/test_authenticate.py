@@ -27,7 +27,7 @@ ENDLESS_S = 60.0
 
 
 class Secrets:
-    """Implements `Identities`."""
+    """Stands in for an `IdentityCache`."""
 
     def __init__(self) -> None:
         self.known = {"secret": IDENTITY}
