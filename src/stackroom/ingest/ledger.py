@@ -317,8 +317,7 @@ class Ledger:
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return the rejected rows: source, place, reason."""
-        rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
-        return [(str(source), str(place), str(reason)) for source, place, reason in rows]
+        return _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Replace the rejected rows (place, reason) of a source."""
@@ -331,8 +330,7 @@ class Ledger:
 
     def cells(self) -> list[tuple[str, str, str, str]]:
         """Return the cells that were left out of their record: source, place, field, reason."""
-        rows = _read(self._db, "SELECT source, place, field, reason FROM cells ORDER BY 1, 2, 3")
-        return [(str(source), str(place), str(name), str(reason)) for source, place, name, reason in rows]
+        return _read(self._db, "SELECT source, place, field, reason FROM cells ORDER BY 1, 2, 3")
 
     def replace_cells(self, source: str, cells: Iterable[tuple[str, str, str]], *, unchanged: Container[str]) -> None:
         """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
@@ -347,8 +345,7 @@ class Ledger:
 
     def changes(self) -> list[tuple[str, str, str]]:
         """Return what was read as other than it is written: source, column or nothing, how it was read."""
-        rows = _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
-        return [(str(source), str(name), str(reading)) for source, name, reading in rows]
+        return _read(self._db, "SELECT source, field, reading FROM changes ORDER BY 1, 2, 3")
 
     def replace_changes(self, source: str, notes: Iterable[Note]) -> None:
         """Replace the notes on how a source was read, and on cells that were read as other than they are written."""
@@ -371,8 +368,7 @@ class Ledger:
 
     def list_readings(self) -> list[tuple[str, str, bytes]]:
         """Return the cached content of every source: source, place, content."""
-        rows = _read(self._db, "SELECT source, place, content FROM readings ORDER BY 1, 2")
-        return [(str(source), str(place), bytes(content)) for source, place, content in rows]
+        return _read(self._db, "SELECT source, place, content FROM readings ORDER BY 1, 2")
 
 
 class SourceReadings:

@@ -6,8 +6,9 @@ made them), neither compressed nor by dictionary, so that a patch finds what sta
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -41,6 +42,7 @@ DIGEST_BYTES = 32
 MAX_LINE_BYTES = 64 << 20
 ID, TEXT_DIGEST, VECTOR = "id", "text_sha256", "embedding"
 WRITER = "stackroom"
+PartT = TypeVar("PartT")
 
 
 class PackedVector(NamedTuple):
@@ -184,29 +186,19 @@ class PackReader:
             )
 
     def _iter_records(self) -> Iterator[tuple[RecordId, bytes]]:
-        last = ""
-        file = self._manifest.get_file(RECORDS_FILE)
-        for line in _iter_lines(self._paths[RECORDS_FILE], file):
-            record_id, body = _parse_line(line)
-            if last >= record_id and last:
-                raise StorageError(f"{RECORDS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'; {BUILD_AGAIN}")
-            yield record_id, body
-            last = record_id
+        lines = _iter_lines(self._paths[RECORDS_FILE], self._manifest.get_file(RECORDS_FILE))
+        return _in_order(map(_parse_line, lines), RECORDS_FILE)
 
     def _iter_vectors(self) -> Iterator[tuple[RecordId, PackedVector]]:
         path = self._paths.get(EMBEDDINGS_FILE)
         if path is None or self._manifest.dimension is None:
             return
-        last, count = "", 0
+        count = 0
+        parsed = (_parse_batch(batch, self._manifest.dimension) for batch in ParquetRows(path).iter_batches())
         try:
-            for batch in ParquetRows(path).iter_batches():
-                for record_id, vector in _parse_batch(batch, self._manifest.dimension):
-                    if last >= record_id and last:
-                        raise StorageError(
-                            f"{EMBEDDINGS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'; {BUILD_AGAIN}"
-                        )
-                    yield record_id, vector
-                    last, count = record_id, count + 1
+            for vector in _in_order(chain.from_iterable(parsed), EMBEDDINGS_FILE):
+                yield vector
+                count += 1
         except InputError as error:
             raise StorageError(error.message) from error
         if count != self._manifest.embeddings:
@@ -244,6 +236,16 @@ def _iter_lines(path: Path, file: PackFile) -> Iterator[bytes]:
         yield from lines
     if rest:
         raise StorageError(f"{path} is damaged: its last line has no end; {BUILD_AGAIN}")
+
+
+def _in_order(entries: Iterable[tuple[RecordId, PartT]], name: str) -> Iterator[tuple[RecordId, PartT]]:
+    """Yield the entries of a file; refuse ids that are not in order, or come twice."""
+    last = ""
+    for entry in entries:
+        if last >= entry[0] and last:
+            raise StorageError(f"{name} is damaged: '{entry[0]:.80}' follows '{last:.80}'; {BUILD_AGAIN}")
+        yield entry
+        last = entry[0]
 
 
 def _line_start(record_id: RecordId) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
-from stackroom.catalogue.compiler import ROLE_TYPES
+from stackroom.catalogue.compiler import DEFAULT_FILTER, ROLE_TYPES
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
 from stackroom.catalogue.infer.columns import (
     choose_id,
@@ -307,12 +307,6 @@ HEADER = """\
 # Check it:  stackroom spec check THIS_FILE
 """
 SEARCH_IN_TOML = {FieldRole.TITLE: "{ boost = 0.25, fuzzy = true }", FieldRole.ALTERNATIVES: "{ boost = 0.25 }"}
-TERM_FILTERS = {
-    FieldType.TEXT: "equals",
-    FieldType.TEXTS: "any-of",
-    FieldType.TAGS: "all-of",
-    FieldType.ENUM: "any-of",
-}
 
 
 def write_toml(
@@ -352,7 +346,7 @@ def field_in_toml(field: InferredField) -> str:
     if field.searched:
         lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
     if field.filtered:
-        lines.append('filter = "range"' if field.type in NUMERIC_TYPES else f'filter = "{TERM_FILTERS[field.type]}"')
+        lines.append(f'filter = "{DEFAULT_FILTER[field.type]}"')
     if field.facet:
         lines.append("facet = true")
     if field.marked:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import PurePath
 from random import Random
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+import numpy as np
 from pydantic import Field, StringConstraints
 
 from stackroom.api import (
@@ -212,13 +213,18 @@ def sorted_as(name: str) -> str:
     return folded or f"{NAMELESS}{name}"
 
 
-SORTED_BY: Mapping[str, Callable[[Placed], Any]] = {
-    "name": lambda _placed: "",
-    "artist": lambda placed: sorted_as(", ".join(placed.record.get("artists") or ())),
-    "year": lambda placed: placed.record.get("year") or 9999,
-    "-year": lambda placed: -(placed.record.get("year") or 0),
-}
-"""The first key of each order; names decide after it."""
+Keyed = tuple[MusicLibrary, Key]
+"""A record that is not read yet."""
+
+
+def _sort_keys(library: MusicLibrary, keys: Sequence[Key], sort: str) -> Sequence[Any]:
+    """Return what records are sorted by before their names decide."""
+    if sort == "artist":
+        return [sorted_as(", ".join(record.get("artists") or ())) for record in library.fetch(keys)]
+    if sort == "name":
+        return [""] * len(keys)
+    years = library.reader.numbers("year", list(keys))
+    return list(-np.nan_to_num(years) if sort == "-year" else np.nan_to_num(years, nan=9999))
 
 
 class ListenAnswer:
@@ -266,33 +272,35 @@ class ListenAnswer:
         if self._query.q:
             return self._page(self._found(kind))
         sort = self._query.sort or ("new" if kind == TRACK or self._query.playable else "name")
-        if sort in ("new", "name") and not self._query.playable:
-            return self._page_of_keys(self._keyed(kind, sort))
-        if sort == "random":
-            return self._page(self._iter_random(kind), total=None)
-        return self._page(self._iter_newest(kind) if sort == "new" else self._sorted(kind, sort), total=None)
+        keyed = self._keyed(kind, sort)
+        if self._query.playable:
+            return self._page(self._iter_placed(keyed), total=None)
+        end = self._query.offset + self._query.limit
+        shown = self._iter_placed(keyed[self._query.offset : end])
+        return ListedPage(items=self._shape(list(shown)), total=len(keyed), has_more=end < len(keyed))
 
-    def _keyed(self, kind: str, sort: str) -> list[tuple[MusicLibrary, Key]]:
-        """Return records in an order that columns tell, unread: clients page through everything."""
+    def _keyed(self, kind: str, sort: str) -> list[Keyed]:
+        """Return records in an order, unread: clients page through everything."""
         libraries = self._libraries.values()
         if sort == "new":
             return [(library, key) for library in libraries for key in library.recent_keys(kind, *self._conditions)]
-        named: list[tuple[str, Key, MusicLibrary]] = []
+        named: list[tuple[Any, str, Key, MusicLibrary]] = []
         for library in libraries:
             keys = library.keys(kind, *self._conditions)
             titles = (title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys))
-            named += [(title, key, library) for title, key in zip(titles, keys, strict=True)]
-        return [(library, key) for _, key, library in sorted(named, key=lambda one: one[:2])]
+            firsts = [RANDOM.random() for _ in keys] if sort == "random" else _sort_keys(library, keys, sort)
+            named += zip(firsts, titles, keys, repeat(library))
+        return [(library, key) for _, _, key, library in sorted(named, key=lambda one: one[:3])]
 
-    def _page_of_keys(self, keyed: Sequence[tuple[MusicLibrary, Key]]) -> ListedPage:
-        end = self._query.offset + self._query.limit
-        shown = keyed[self._query.offset : end]
-        placed: dict[tuple[str, Key], Placed] = {}
-        for name, library in self._libraries.items():
-            found = library.reader.fetch([key for one, key in shown if one is library], scope=library.scope())
-            placed |= {(name, key): Placed(library, record) for key, record in found.items()}
-        present = [placed[pair] for library, key in shown if (pair := (library.view.name, key)) in placed]
-        return ListedPage(items=self._shape(present), total=len(keyed), has_more=end < len(keyed))
+    def _iter_placed(self, keyed: Sequence[Keyed]) -> Iterator[Placed]:
+        """Yield records in their order, read a few at once."""
+        for start in range(0, len(keyed), READ_AT_ONCE):
+            some = keyed[start : start + READ_AT_ONCE]
+            placed: dict[tuple[str, Key], Placed] = {}
+            for name, library in self._libraries.items():
+                found = library.reader.fetch([key for one, key in some if one is library], scope=library.scope())
+                placed |= {(name, key): Placed(library, record) for key, record in found.items()}
+            yield from (placed[pair] for library, key in some if (pair := (library.view.name, key)) in placed)
 
     def _found(self, kind: str) -> list[Placed]:
         params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
@@ -303,25 +311,8 @@ class ListenAnswer:
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
-    def _sorted(self, kind: str, sort: str) -> list[Placed]:
-        every = [
-            Placed(library, record)
-            for library in self._libraries.values()
-            for record in library.iter_records(kind, *self._conditions)
-        ]
-        first = SORTED_BY[sort]
-        return sorted(every, key=lambda one: (first(one), sorted_as(str(one.record.get("name"))), one.record.id))
-
     def _iter_newest(self, kind: str) -> Iterator[Placed]:
-        for library in self._libraries.values():
-            yield from _iter_placed(library, library.recent_keys(kind, *self._conditions))
-
-    def _iter_random(self, kind: str) -> Iterator[Placed]:
-        pairs = [
-            (library, key) for library in self._libraries.values() for key in library.keys(kind, *self._conditions)
-        ]
-        RANDOM.shuffle(pairs)
-        return (placed for library, key in pairs for placed in _iter_placed(library, [key]))
+        return self._iter_placed(self._keyed(kind, "new"))
 
     def _radio(self) -> ListenResult:
         """Return tracks that are like a record, or like what the caller likes and plays, and then any by chance."""
@@ -334,7 +325,7 @@ class ListenAnswer:
         if self._query.id:
             return ListenResult(tracks=self._page(_each_once(like_all, seeds), total=None))
         RANDOM.shuffle(like_all)
-        by_chance = self._iter_random(TRACK)
+        by_chance = self._iter_placed(self._keyed(TRACK, "random"))
         every = by_chance if self._conditions else chain.from_iterable(zip(like_all, by_chance, strict=False))
         return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ()), total=None))
 
@@ -480,12 +471,6 @@ class ListenAnswer:
 
 
 COUNTED = {ALBUM: (TRACK, "album_id"), ARTIST: (ALBUM, "artist_ids")}
-
-
-def _iter_placed(library: MusicLibrary, keys: Sequence[Key]) -> Iterator[Placed]:
-    for start in range(0, len(keys), READ_AT_ONCE):
-        for record in library.fetch(keys[start : start + READ_AT_ONCE]):
-            yield Placed(library, record)
 
 
 def _each_once(found: Iterable[Placed], known: Sequence[Placed]) -> Iterator[Placed]:
