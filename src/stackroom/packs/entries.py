@@ -8,7 +8,7 @@ made them), neither compressed nor by dictionary, so that a patch finds what sta
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -42,7 +42,6 @@ DIGEST_BYTES = 32
 MAX_LINE_BYTES = 64 << 20
 ID, TEXT_DIGEST, VECTOR = "id", "text_sha256", "embedding"
 WRITER = "stackroom"
-PartT = TypeVar("PartT")
 
 
 class PackedVector(NamedTuple):
@@ -238,7 +237,7 @@ def _iter_lines(path: Path, file: PackFile) -> Iterator[bytes]:
         raise StorageError(f"{path} is damaged: its last line has no end; {BUILD_AGAIN}")
 
 
-def _in_order(entries: Iterable[tuple[RecordId, PartT]], name: str) -> Iterator[tuple[RecordId, PartT]]:
+def _in_order(entries: Iterable[tuple[RecordId, Any]], name: str) -> Iterator[tuple[RecordId, Any]]:
     """Yield the entries of a file; refuse ids that are not in order, or come twice."""
     last = ""
     for entry in entries:

@@ -7,37 +7,11 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from stackroom.errors import did_you_mean
+from stackroom.toml_text import load_packaged
 
 _EXPECTED = re.compile(r"'([^']*)'")
 
-_WORDS: Mapping[str, str] = {
-    "missing": "is missing",
-    "string_type": "must be a text",
-    "string_unicode": "must be text, in UTF-8",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a whole number of fewer digits",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "list_type": 'must be a list, as in ["a", "b"]',
-    "tuple_type": 'must be a list, as in ["a", "b"]',
-    "dict_type": 'must be an object, as in {{"name": "value"}}',
-    "model_type": 'must be an object, as in {{"name": "value"}}',
-    "model_attributes_type": 'must be an object, as in {{"name": "value"}}',
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
-    "greater_than": "must be more than {gt}",
-    "less_than": "must be less than {lt}",
-    "string_too_short": "must have {min_length} or more characters",
-    "string_too_long": "must have {max_length} or fewer characters",
-    "too_short": "must have {min_length} or more items",
-    "too_long": "must have {max_length} or fewer items",
-}
-"""Type of a pydantic error → what the value must be; braces have the limits of the field."""
+_WORDS: Mapping[str, str] = load_packaged("stackroom.text", "validation_words.toml")
 
 
 def plain_words(details: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from stackroom.api import ExpectedError, InputError, Record, RecordId, RowMappin
 from stackroom.api.rows import Ledger, ReadOptions, SqliteRows, WholeRows, find_path, replace_file, without_compression
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture
-from stackroom_catalogues.music.grouping import COVERS, KINDS, MOST_GENRES, Tagged, group_rows
+from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
 from stackroom_catalogues.music.synth import file_of, load_pieces, render
 
 GENRE = "genre"
@@ -198,65 +198,8 @@ def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
 
 TABLES = frozenset({"Artist", "Album", "Track", "Genre"})
 TABLES_QUERY = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-GENRES = f"""
-(
-    SELECT json_group_array(Name) FROM (
-        SELECT Genre.Name
-        FROM Track
-        JOIN Genre USING (GenreId)
-        JOIN Album AS Own USING (AlbumId)
-        WHERE {{condition}}
-        GROUP BY Genre.Name
-        ORDER BY count(*) DESC, Genre.Name
-        LIMIT {MOST_GENRES}
-    )
-) AS genres
-"""
-ARTISTS_QUERY = f"""
-SELECT
-    'artist-' || ArtistId AS id,
-    'artist' AS kind,
-    Name AS name,
-    {GENRES.format(condition="Own.ArtistId = Artist.ArtistId")}
-FROM Artist
-ORDER BY ArtistId
-"""
-ALBUMS_QUERY = f"""
-SELECT
-    'album-' || AlbumId AS id,
-    'album' AS kind,
-    Title AS name,
-    json_array('artist-' || ArtistId) AS artist_ids,
-    json_array(Artist.Name) AS artists,
-    {GENRES.format(condition="Own.AlbumId = Album.AlbumId")},
-    (
-        SELECT round(sum(Milliseconds) / 1000.0, 3)
-        FROM Track
-        WHERE Track.AlbumId = Album.AlbumId
-    ) AS seconds
-FROM Album
-JOIN Artist USING (ArtistId)
-ORDER BY AlbumId
-"""
-TRACKS_QUERY = """
-SELECT
-    'track-' || TrackId AS id,
-    'track' AS kind,
-    Track.Name AS name,
-    json_array('artist-' || ArtistId) AS artist_ids,
-    json_array(Artist.Name) AS artists,
-    'album-' || AlbumId AS album_id,
-    Album.Title AS album,
-    Composer AS composers,
-    json_array(Genre.Name) AS genres,
-    row_number() OVER (PARTITION BY AlbumId ORDER BY TrackId) AS position,
-    Milliseconds / 1000.0 AS seconds
-FROM Track
-LEFT JOIN Album USING (AlbumId)
-LEFT JOIN Artist USING (ArtistId)
-LEFT JOIN Genre USING (GenreId)
-ORDER BY TrackId
-"""
+QUERIES = Path(__file__).parent / "chinook.sql"
+"""The statements that make rows of Chinook: of artists, then of albums, then of tracks."""
 
 
 def find_rows(path: Path) -> WholeRows | None:
@@ -267,5 +210,5 @@ def find_rows(path: Path) -> WholeRows | None:
 
 def _read_rows(path: Path) -> list[SourceRow]:
     """Return artists, then albums, then tracks."""
-    queries = (ARTISTS_QUERY, ALBUMS_QUERY, TRACKS_QUERY)
+    queries = QUERIES.read_text(encoding="utf-8").split(";")[:-1]
     return [row for query in queries for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()]
