@@ -106,7 +106,8 @@ def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bo
 def find_sums(path: Path) -> dict[str, FileSum] | None:
     """Return the checksums of a manifest, None where there is none; raise DamagedChecksumsError where it is damaged."""
     try:
-        return _sums_in(_load_manifest(path))
+        known = _load_manifest(path)["files"]
+        return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in known.items()}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -115,10 +116,6 @@ def find_sums(path: Path) -> dict[str, FileSum] | None:
 
 def _load_manifest(path: Path) -> dict[str, Any]:
     return load_checked(path.read_bytes(), ("files", "checked"), is_required=True)
-
-
-def _sums_in(manifest: Mapping[str, Any]) -> dict[str, FileSum]:
-    return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in manifest["files"].items()}
 
 
 def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[str]:

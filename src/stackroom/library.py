@@ -137,11 +137,10 @@ class Library:
 
     def describe_unfinished(self) -> dict[str, str]:
         """Return the catalogues whose first build has not finished: name → how to continue."""
-        return {name: UNFINISHED.format(self._command_of(name)) for name in self.list_unfinished()}
-
-    def _command_of(self, name: str) -> str:
-        """Return the command that began to build a catalogue."""
-        return "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add"
+        return {
+            name: UNFINISHED.format("init" if (self.folder / name / PACK_FOLDER).is_dir() else "add")
+            for name in self.list_unfinished()
+        }
 
     def check(self) -> dict[str, str]:
         """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""

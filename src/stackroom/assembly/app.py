@@ -97,9 +97,7 @@ class App(Workshop):
 
     def list_query_embedders(self) -> list[WatchedEmbedder]:
         """Return the embedders that the open catalogues use, or else the one that the settings name."""
-        used = dict.fromkeys(map(_find_model, self.list_open()))
-        embedders = {self.embedder_of(model).model: self.embedder_of(model) for model in used if model is not None}
-        return list(embedders.values()) or [self.query_embedder]
+        return self._embedders_of(self.list_open()) or [self.query_embedder]
 
     @cached_property
     def hide_places(self) -> Callable[[str], str]:
@@ -191,7 +189,10 @@ class App(Workshop):
 
     def list_used_embedders(self) -> list[WatchedEmbedder]:
         """Return the embedders of the vectors that are served, as far as these are known without waiting."""
-        readers = [reader for one in self.list_served() if (reader := one.shelf.find_reader()) is not None]
+        return self._embedders_of(self.list_served())
+
+    def _embedders_of(self, catalogues: Sequence[OpenCatalogue]) -> list[WatchedEmbedder]:
+        readers = [reader for one in catalogues if (reader := one.shelf.find_reader()) is not None]
         models = dict.fromkeys(reader.model for reader in readers if reader.model is not None)
         return list({one.model: one for one in map(self.embedder_of, models)}.values())
 
@@ -223,9 +224,3 @@ class App(Workshop):
         except ExpectedError as error:
             return error.message
         return None
-
-
-def _find_model(catalogue: OpenCatalogue) -> ModelId | None:
-    """Return the model of a catalogue's vectors; None where it has none, or is not open."""
-    reader = catalogue.shelf.find_reader()
-    return None if reader is None else reader.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -177,7 +177,7 @@ class _Update:
             report.notes += make(self.place.folder, sources, self.workshop.settings, spec, self.shelf.reader())
         if self.embedder is None:
             return
-        if (problem := keep_map(self.place, lambda: nullcontext(self.shelf))) is not None:
+        if (problem := keep_map(self.place.folder, self.shelf)) is not None:
             report.notes.append(problem)
 
     def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:

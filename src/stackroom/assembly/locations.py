@@ -4,6 +4,7 @@ What reads the web and LanceDB is loaded when one is named.
 """
 
 import re
+from functools import partial
 from typing import cast
 
 from stackroom.assembly.workshop import Workshop
@@ -12,7 +13,7 @@ from stackroom.errors import InputError
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location
-from stackroom.sources.opener import OpenProvider, open_source
+from stackroom.sources.opener import open_source
 from stackroom.sources.port import RowSource
 
 TABLE_PREFIX = "lancedb"
@@ -28,16 +29,17 @@ def open_rows(
     location: str,
     *,
     options: ReadOptions = NO_OPTIONS,
-    open_provider: OpenProvider | None = None,
+    workshop: Workshop | None = None,
 ) -> RowSource:
-    """Return the source at a location; a package may read some locations in its own way."""
+    """Return the source at a location; a package may read some in its own way, and a workshop others than files."""
     own = package.open_rows(location) if package else None
     if package and own is not None and options.given:
         raise InputError(
             f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; "
             f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
         )
-    return own or open_source(location, options=options, open_provider=open_provider)
+    providing = partial(open_provider, workshop) if workshop else None
+    return own or open_source(location, options=options, open_provider=providing)
 
 
 def remembered_options(workshop: Workshop, name: str, location: str, options: ReadOptions) -> ReadOptions:

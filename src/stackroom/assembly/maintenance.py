@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.locations import TABLE_PREFIX, open_provider, open_rows
+from stackroom.assembly.locations import TABLE_PREFIX, open_rows
 from stackroom.assembly.model_choice import keep_calibration
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.errors import ModelError
@@ -97,13 +96,12 @@ def recalibrate(app: App, name: str) -> str:
 def _open(app: App, installed: Installed, name: str) -> RowSource:
     """Return the source that a catalogue was built from, by its name; a provider is asked for as many as are known."""
     package = None if installed.own_declaration else app.package_of(installed)
-    providing = partial(open_provider, app)
     if _is_provider(app, name):
         with closing(Ledger(installed.folder / LEDGER_FILE)) as ledger:
             known = len(ledger.origins(name))
-        return open_rows(package, f"{name}{LIMIT_MARK}{known}" if known else name, open_provider=providing)
+        return open_rows(package, f"{name}{LIMIT_MARK}{known}" if known else name, workshop=app)
     place = SourceLocation.parse(name)
-    return open_rows(package, place.location, options=place.options, open_provider=providing)
+    return open_rows(package, place.location, options=place.options, workshop=app)
 
 
 def _is_provider(app: App, name: str) -> bool:

@@ -3,15 +3,12 @@
 A map is never the reason why something else fails: a build whose map cannot be written says so in a note.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from numpy.linalg import LinAlgError
 
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.library import Installed
 from stackroom.maps.following import SMALL, PlacedMap, find_placed
 from stackroom.maps.making import MOST_LAID_OUT, make_map
 from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, save_map
@@ -85,13 +82,12 @@ def is_due(folder: Path, reader: ShelfReader) -> bool:
     return placed is None or placed.is_due
 
 
-def keep_map(place: Installed, open_shelf: Callable[[], AbstractContextManager[Shelf]]) -> str | None:
+def keep_map(folder: Path, shelf: Shelf) -> str | None:
     """Make the map of a catalogue that was built, if it is not too large for that; return why it could not be kept."""
     try:
-        with open_shelf() as shelf:
-            reader = shelf.reader()
-            if reader.model is not None and reader.count(WHOLE) <= MOST_LAID_OUT:
-                refresh_map(place.folder, shelf)
+        reader = shelf.reader()
+        if reader.model is not None and reader.count(WHOLE) <= MOST_LAID_OUT:
+            refresh_map(folder, shelf)
     except ExpectedError as error:
         return NOT_MADE.format(error.message)
     except (OSError, LinAlgError, MemoryError) as error:

@@ -1,7 +1,7 @@
 """Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,7 +183,7 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
     with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
         embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
         keep_calibration(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed)
-        if (problem := keep_map(installed, lambda: nullcontext(shelf))) is not None:
+        if (problem := keep_map(installed.folder, shelf)) is not None:
             report.notes.append(problem)
     return report
 

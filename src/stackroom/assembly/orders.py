@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from stackroom.assembly.build import Recipe, own_recipe, package_recipe
-from stackroom.assembly.locations import open_provider, open_rows, remembered_options
+from stackroom.assembly.locations import open_rows, remembered_options
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.words import catalogue_name
@@ -73,7 +72,7 @@ def read_order(
     recipe = _given_recipe(package, spec_file)
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
     reading = remembered_options(workshop, chosen, location, options)
-    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, workshop))
+    source = open_rows(package, location, options=reading, workshop=workshop)
     return Order(location=location, source=source, name=chosen, recipe=recipe)
 
 

@@ -4,7 +4,6 @@ Each command runs in a process of its own beside calls, as `stackroom` runs it a
 catalogue; its report is kept until the next one, and with the server.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -13,13 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from stackroom.assembly.app import App
+from stackroom.assembly.uploads import find_problem
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.threads import start_thread
 from stackroom.embed.models import LOCAL_MODELS
-from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError
+from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.library import PACK_FOLDER, Installed
 from stackroom.model.principal import Action, Cost
@@ -27,8 +27,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.installed import InstalledPack
 from stackroom.sources.location import SourceLocation
 from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult
-
-logger = logging.getLogger(__name__)
 
 PATH = "/v1/catalogues/{name}"
 LONGEST_S = 86_400.0
@@ -49,6 +47,8 @@ class WorkBody(BodyParams):
 
 class WorkResult(EndpointResult):
     """The last command on a catalogue, and its report."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     what: str
     is_running: bool
@@ -88,9 +88,6 @@ class _Work:
     problem: str | None = None
     report: Any = None
     child: LibraryCommand | None = field(default=None, repr=False)
-
-    def shown(self) -> WorkResult:
-        return WorkResult(what=self.what, is_running=self.is_running, problem=self.problem, report=self.report)
 
 
 class OwnerPages:
@@ -157,7 +154,7 @@ class OwnerPages:
                 {"name": one.name, "type": one.type, "role": one.role, "column": one.source_path}
                 for one in spec.fields.values()
             ],
-            work=work.shown() if work else None,
+            work=WorkResult.model_validate(work) if work else None,
         )
 
     def start_work(self, request: EndpointRequest[Any, WorkBody]) -> WorkResult:
@@ -170,7 +167,7 @@ class OwnerPages:
                 raise ConflictError(f"'{known.what}' runs on '{installed.name}' already; wait until it has ended")
             work = self._works[installed.name] = _Work(what=request.body.what)
         start_thread(f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command))
-        return work.shown()
+        return WorkResult.model_validate(work)
 
     def _command_of(self, installed: Installed, request: EndpointRequest[Any, WorkBody]) -> Sequence[str]:
         """Return the command of a request."""
@@ -189,25 +186,17 @@ class OwnerPages:
             return "spec", "infer", location, "--name", name
         chosen = [part for column, role in body.roles.items() for part in ("--role", f"{column}={role}")]
         chosen += [part for column in body.drop for part in ("--drop", column)]
-        chosen += [
-            part
-            for option in ("title", "model")
-            if (stated := getattr(body, option))
-            for part in (f"--{option}", stated)
-        ]
+        chosen += ["--title", body.title] if body.title else []
+        chosen += ["--model", body.model] if body.model else []
         return "add", location, *added, *chosen
 
     def _run(self, work: _Work, name: str, command: Sequence[str]) -> None:
-        try:
+        def run() -> None:
             work.child = LibraryCommand(f"'{work.what}' of '{name}'", self._app.settings.home, *command)
             work.report = work.child.read_report(longest_s=LONGEST_S)
-        except ExpectedError as error:
-            work.problem = self._app.hide_places(error.message)
-        except Exception:  # the thread has nobody to tell but the state of the work
-            logger.exception("a command of an owner failed")
-            work.problem = "internal error; the server's log has the details"
-        finally:
-            work.is_running = False
+
+        problem = find_problem(run)
+        work.problem, work.is_running = problem and self._app.hide_places(problem), False
 
     def _get(self, request: EndpointRequest[Any, Any]) -> Installed:
         name = request.path["name"]

@@ -51,8 +51,9 @@ class FollowedLibrary:
     def look(self) -> bool:
         """Follow the library; tell whether other catalogues are served now, or one of them is another."""
         before, self._stamps = self._stamps, self._read_stamps()
-        if not self._stamps:
-            self._let_all_go()
+        if not self._stamps:  # the library is gone, or empty
+            for name in self._served:
+                self._catalogues.let_go(name)
             return False
         touched = {name for name, stamp in self._stamps.items() if before.get(name) != stamp}
         self._looks += 1
@@ -62,11 +63,6 @@ class FollowedLibrary:
         lost = [self._lose(name) for name in sorted(self._served.keys() - self._stamps.keys())]
         given_up = [self._give_up(name) for name in self._list_removed()]
         return any([*followed, *lost, *given_up])
-
-    def _let_all_go(self) -> None:
-        """Let go of every catalogue: the library is gone, or empty."""
-        for name in self._served:
-            self._catalogues.let_go(name)
 
     def _follow(self, name: str) -> bool:
         """Open a catalogue that is new or was touched; tell whether that makes a difference."""

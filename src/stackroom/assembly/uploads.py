@@ -332,18 +332,15 @@ class Uploads:
 
     def _build(self, table: _Table) -> None:
         """Build the catalogue of a table: first for words, then for meaning where there is a model."""
-        try:
+
+        def build() -> None:
             report = self._run(table, "--no-embed")
             table.is_searchable = True
             table.report = [*_sentences(report), *self._embed(table)]
-            table.state = TableState.BUILT
-        except ExpectedError as error:
-            table.problem = self._plain(table, error.message)
-            table.state = TableState.FAILED
-        except Exception:  # the thread has nobody to tell but the table's state
-            logger.exception("a table could not be built")
-            table.problem = "internal error; the server's log has the details"
-            table.state = TableState.FAILED
+
+        problem = find_problem(build)
+        table.problem = problem and self._plain(table, problem)
+        table.state = TableState.FAILED if problem else TableState.BUILT
 
     def _embed(self, table: _Table) -> list[str]:
         try:
@@ -412,6 +409,18 @@ class Uploads:
         library = self._app.library
         kept = [*library.list_installed(), *library.list_removed()]
         return " ".join(source for installed in kept for source in installed.sources)
+
+
+def find_problem(work: Callable[[], None]) -> str | None:
+    """Do work in a thread that has nobody to tell; return why it failed."""
+    try:
+        work()
+    except ExpectedError as error:
+        return error.message
+    except Exception:  # a bug, which the log has
+        logger.exception("work beside calls failed")
+        return "internal error; the server's log has the details"
+    return None
 
 
 def _owner(request: EndpointRequest[Any, Any]) -> str:

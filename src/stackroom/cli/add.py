@@ -219,27 +219,17 @@ def _adapted_recipe(workshop: Workshop, order: Order, own: Recipe, *, show: bool
 
 @contextmanager
 def _reporting(workshop: Workshop, order: Order, *, hidden: bool) -> Iterator[Progress]:
-    """Show the progress of a build, and say what there is of one that is stopped."""
+    """Show the progress of a build; of one that is stopped, or whose embedder fails, say what there is."""
     searchable = f'search it now: stackroom search {order.name} "..."'
     total = order.source.count_rows()
-    with (
-        _saying_what_is_there(workshop, order.name),
-        build_progress(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
-    ):
-        yield report_progress
-
-
-@contextmanager
-def _saying_what_is_there(workshop: Workshop, name: str) -> Iterator[None]:
-    """Say of a build that is stopped, or whose embedder fails, what can be searched and how to go on."""
     try:
-        yield
+        with build_progress(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress:
+            yield report_progress
     except KeyboardInterrupt as error:
-        raise InterruptedByUser(
-            f"stopped; everything finished so far is kept: {describe_built(workshop, name)}"
-        ) from error
+        there = describe_built(workshop, order.name)
+        raise InterruptedByUser(f"stopped; everything finished so far is kept: {there}") from error
     except (ModelError, UnavailableError):
-        click.echo(f"stackroom: {describe_built(workshop, name)}", err=True)
+        click.echo(f"stackroom: {describe_built(workshop, order.name)}", err=True)
         raise
 
 

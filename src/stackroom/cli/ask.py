@@ -157,7 +157,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
     verdicts = [note for note in found.notes if note in VERDICTS]
     for verdict in verdicts:
         click.echo(verdict if found.results else "Nothing was found.")
-    labelled = [(result, _label_in_words(result.relevance)) for result in found.results]
+    labelled = [(result, (result.relevance or "").replace("_", " ").lower()) for result in found.results]
     _print_records(labelled, with_catalogue=with_names)
     if found.results:
         click.echo(_counts(found, is_listed=is_listed))
@@ -270,11 +270,6 @@ def _cell(record: Record, field: FieldSpec) -> str:
     return with_unit(number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value)), field)
 
 
-def _label_in_words(label: str | None) -> str:
-    """Return a label of relevance in words; empty where a record does not answer."""
-    return label.replace("_", " ").lower() if label else ""
-
-
 def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogue: bool) -> None:
     """Print records, numbered: title, id and label on the first line, then telling fields and the body text."""
     console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
@@ -294,15 +289,10 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
         text = Text(safe_line(shown.line))
         for name in shown.fields:
             text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
-        yield from _folded(text, console, width)
+        lines = [text] if width is None else text.wrap(console, width - len(INDENT))
+        yield from (Text(INDENT) + line for line in lines)
     if shown.text:
         line = Text(safe_line(shown.text))
         if width is not None:
             line.truncate(width - len(INDENT), overflow="ellipsis")
-        yield Text(INDENT) + line
-
-
-def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
-    lines = [text] if width is None else text.wrap(console, width - len(INDENT))
-    for line in lines:
         yield Text(INDENT) + line

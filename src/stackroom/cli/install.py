@@ -12,6 +12,7 @@ import click
 
 from stackroom.cli.clients.client_specs import CLIENTS, ClientSpec
 from stackroom.cli.clients.config_file import (
+    NAME,
     ConfigTextError,
     Entry,
     add_entry,
@@ -104,7 +105,7 @@ def install_command(
     entry = spec.entry_of(_choose_server(spec, catalogues, url, token))
     if only_print:
         click.echo(f"# {request.path}", err=True)
-        click.echo(spec.form.insert("", spec.place, entry), nl=False)
+        click.echo(spec.form.insert("", spec.section, entry), nl=False)
         return
     if config is not None and holds_token(entry):
         click.echo(f"{request.path} holds your token now: keep it out of version control", err=True)
@@ -139,17 +140,18 @@ def _read_token(token: str | None) -> str:
 def _write(request: _Request, entry: Entry, *, yes: bool) -> None:
     spec, path = request.spec, request.path
     try:
-        former = find_entry(spec.form, read_text(path) or "", spec.place)
+        former = find_entry(spec.form, read_text(path) or "", spec.section)
         question = f"{path} has an entry 'stackroom' already; overwrite it?"
         if former not in (None, entry) and not yes and not click.confirm(question, default=False, err=True):
             raise InputError(f"nothing was written; {path} is as it was")
         is_private = holds_token(entry) or holds_token(former)
         had_file, is_found = path.exists(), _is_found(spec, path)
         changed = update_file(
-            path, lambda text: add_entry(spec.form, text or "", spec.place, entry), is_private=is_private
+            path, lambda text: add_entry(spec.form, text or "", spec.section, entry), is_private=is_private
         )
     except ConfigTextError as error:
-        _show_entry(request, entry)
+        if not request.as_json:
+            click.echo(spec.form.insert("", spec.section, entry), nl=False)
         raise InputError(
             f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
         ) from None
@@ -161,22 +163,16 @@ def _write(request: _Request, entry: Entry, *, yes: bool) -> None:
     request.report("written", f"written: {path}; {message}", backup=backup, found=is_found)
 
 
-def _show_entry(request: _Request, entry: Entry) -> None:
-    """Print what to paste into a file that cannot be edited."""
-    if not request.as_json:
-        click.echo(request.spec.form.insert("", request.spec.place, entry), nl=False)
-
-
 def _remove(request: _Request) -> None:
     spec, path = request.spec, request.path
     try:
-        former = find_entry(spec.form, read_text(path) or "", spec.place)
+        former = find_entry(spec.form, read_text(path) or "", spec.section)
         is_secret = holds_token(former)
         changed = former is not None and update_file(
             path, partial(_without_entry, spec, backup_of(path)), is_private=is_secret, keep_former=not is_secret
         )
     except ConfigTextError as error:
-        where = f"'{spec.place.name}' in '{spec.place.section}'"
+        where = f"'{NAME}' in '{spec.section}'"
         raise InputError(f"{path} cannot be edited ({error}); nothing was written: remove {where} yourself") from None
     if changed:
         request.report("removed", f"removed from {path}; restart {spec.title}")
@@ -187,7 +183,7 @@ def _remove(request: _Request) -> None:
 def _without_entry(spec: ClientSpec, backup: Path, text: str | None) -> str | None:
     """Return the file without the entry; None where the file had been made for it."""
     former = read_text(backup)
-    rest = remove_entry(spec.form, text or "", spec.place, backup=former)
+    rest = remove_entry(spec.form, text or "", spec.section, backup=former)
     return rest if rest.strip() or rest == former else None
 
 
@@ -222,6 +218,6 @@ def _is_found(spec: ClientSpec, path: Path) -> bool:
 
 def _has_entry(path: Path, spec: ClientSpec) -> bool:
     try:
-        return find_entry(spec.form, read_text(path) or "", spec.place) is not None
+        return find_entry(spec.form, read_text(path) or "", spec.section) is not None
     except (ConfigTextError, InputError):
         return False

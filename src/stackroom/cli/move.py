@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stackroom.cli.output import json_option, print_json
-from stackroom.cli.progress import ProgressLine, progress_line
+from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
 from stackroom.shelf.store_place import StorePlace, load_postgres
 
@@ -32,26 +32,14 @@ def move_command(name: str, target: str, schema: str | None, as_json: bool) -> N
     moving.drop_former(workshop, now=time.time())
     with progress_line(name, hidden=as_json) as line:
         if target == HERE:
-            report = moving.move_to_folder(workshop, name, advance=_Steps(line))
+            report = moving.move_to_folder(workshop, name, advance=line.add)
         else:
             place = StorePlace(url=target, schema=schema or f"stackroom_{name}")
-            report = moving.move_to_database(workshop, name, place, advance=_Steps(line))
+            report = moving.move_to_database(workshop, name, place, advance=line.add)
     if as_json:
         print_json(asdict(report))
     else:
         click.echo(_describe(report))
-
-
-class _Steps:
-    """Shows how many rows of each kind were copied."""
-
-    def __init__(self, line: ProgressLine) -> None:
-        self._line = line
-        self._done: dict[str, int] = {}
-
-    def __call__(self, step: str, more: int) -> None:
-        self._done[step] = self._done.get(step, 0) + more
-        self._line.show(step, self._done[step])
 
 
 def _describe(report: Any) -> str:

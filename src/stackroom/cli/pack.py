@@ -2,8 +2,8 @@
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -51,7 +51,7 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
     with sharing(folder):
         manifest = _build(open_app(), catalogue, folder, version=version, licence=licence, is_quiet=as_json)
     if as_json:
-        print_json({"folder": str(folder), **_plain(manifest)})
+        print_json({"folder": str(folder), **asdict(manifest), "size_bytes": manifest.size_bytes})
         return
     click.echo(_summary(manifest))
     if (awaiting := manifest.records - manifest.embeddings) and manifest.model:
@@ -112,11 +112,8 @@ def _build(
     reader = app.open_catalogue(catalogue).shelf.reader()
     label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
     with progress_line(catalogue, hidden=is_quiet) as line:
-        return build_pack(reader, label, folder, progress=line.counter("records written", reader.count(WHOLE)))
-
-
-def _plain(manifest: Manifest) -> dict[str, Any]:
-    return {**asdict(manifest), "size_bytes": manifest.size_bytes}
+        count = partial(line.add, "records written", total=reader.count(WHOLE))
+        return build_pack(reader, label, folder, progress=count)
 
 
 def _publication_json(published: Publication) -> dict[str, object]:

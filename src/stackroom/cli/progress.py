@@ -46,6 +46,7 @@ class ProgressLine:
     _step: str = ""
     _began_at: float = 0.0
     _shown_at: float = 0.0
+    _done: dict[str, int] = field(default_factory=dict)
 
     def show(self, step: str, done: int, total: int | None = None, pace: Pace | None = None) -> None:
         """Show how far a step is, such as `rows read`, unless that was shown a moment ago."""
@@ -56,16 +57,10 @@ class ProgressLine:
             self._shown_at = now
             self._write(f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}", stays=False)
 
-    def counter(self, step: str, total: int) -> Callable[[int], None]:
-        """Return a function that shows a step by how much was done since its last call."""
-        done = 0
-
-        def add(more: int) -> None:
-            nonlocal done
-            done += more
-            self.show(step, done, total)
-
-        return add
+    def add(self, step: str, more: int, total: int | None = None) -> None:
+        """Show how far a step is by how much was done since the last call."""
+        self._done[step] = self._done.get(step, 0) + more
+        self.show(step, self._done[step], total)
 
     def hint(self, words: str = "") -> None:
         """Show on a terminal what is being done, where nothing is counted."""

@@ -16,7 +16,6 @@ from stackroom.packs.held import ReleaseProgress, ReleaseReport, shown_size
 from stackroom.packs.install import install_release
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 
 SHOWN_CONFLICTS = 20
 
@@ -120,7 +119,10 @@ def install_from_place(
     with _progress(name, is_quiet=as_json) as progress:
         report = install_release(app, name, place, key=str(load_public_key(key)) if key else "", progress=progress)
     if report.is_changed:
-        _make_map(app, name, report)
+        installed = app.library.get_installed(name)
+        with closing(app.open_shelf(installed)) as shelf:
+            problem = keep_map(installed.folder, shelf)
+        report.notes += [problem] if problem else []
     if report.model is not None:
         get_model(report.model)
     if as_json:
@@ -133,14 +135,6 @@ def install_from_place(
         _print_conflicts(report)
     else:
         click.echo(f"{name}: {report.version} is installed already; to look for a newer one: stackroom update {name}")
-
-
-def _make_map(app: App, name: str, report: ReleaseReport) -> None:
-    """Lay out the map of a catalogue that was installed; note why that failed."""
-    installed = app.library.get_installed(name)
-    spec = app.spec_of(installed).spec
-    if (problem := keep_map(installed, lambda: closing(EmbeddedShelf.open(installed.folder, spec)))) is not None:
-        report.notes.append(problem)
 
 
 @contextmanager

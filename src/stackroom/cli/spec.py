@@ -1,12 +1,11 @@
 """`spec infer|check|show|diff`: write, check, print and compare specs of catalogues."""
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import click
 
-from stackroom.assembly.locations import open_provider, open_rows
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.orders import name_of
 from stackroom.assembly.proposal import propose
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
@@ -46,7 +45,7 @@ def infer_command(
 
     It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
     """
-    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    source = open_rows(None, location, options=options, workshop=open_app())
     proposal = propose(source, name=name or name_of(location, table=options.table), choices=choices)
     inferred = proposal.inferred
     if output is not None:

@@ -1,15 +1,15 @@
 """`publish` and `sync`: catalogues as tables of a LanceDB database, and copies of such tables."""
 
+import importlib
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import PlaceState, find_place, resolve_place
-from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.cli.private_files import sharing
@@ -20,6 +20,8 @@ from stackroom.ingest.pipeline import Progress
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 
+SYNCING = "stackroom.assembly.collections.sync"
+"""Loads LanceDB, which takes seconds."""
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 
@@ -44,7 +46,7 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
     def progress(name: str) -> Progress:
         return ctx.with_resource(build_progress(name, hidden=as_json))
 
-    state = sync_place(app, place, names=only, progress=progress)
+    state = importlib.import_module(SYNCING).sync_place(app, place, names=only, progress=progress)
     _print_state(state, as_json=as_json)
     if state.problems():
         ctx.exit(1)
@@ -101,16 +103,14 @@ def publish_command(catalogue: str, database: str | None, as_json: bool) -> None
     settings = load_settings()
     database = settings.collections.place if database is None else database
     with nullcontext() if is_remote(database) else sharing(Path(database).expanduser()):
-        published = _publish(open_app(settings), catalogue, database, is_quiet=as_json)
+        app = open_app(settings)
+        total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
+        with progress_line(catalogue, hidden=as_json) as line:
+            count = partial(line.add, "records written", total=total)
+            published = importlib.import_module(SYNCING).publish_catalogue(app, catalogue, database, progress=count)
     if as_json:
         print_json({"catalogue": catalogue, "database": database, **published})
     elif published["written"]:
         click.echo(f"{published['rows']} records written to {database}, table {published['table']}")
     else:
         click.echo(f"{database}: table {published['table']} is up to date ({published['rows']} records)")
-
-
-def _publish(app: App, catalogue: str, database: str, *, is_quiet: bool) -> dict[str, Any]:
-    total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
-    with progress_line(catalogue, hidden=is_quiet) as line:
-        return publish_catalogue(app, catalogue, database, progress=line.counter("records written", total))

@@ -6,6 +6,7 @@ recommends declares how it places a record.
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -305,7 +306,7 @@ def _explain_placing(view: CatalogueView, placing: Placing, *, limit: int, tool:
         found = KeyedRecord(Key(0), record, spec)
         is_shown = placing.place is not None and placing.place <= limit
         reasons = [
-            *(_left_out(_condition_in_words, found, condition) for condition in placing.failed),
+            *(_left_out(partial(describe_effect, tag_field=None), found, condition) for condition in placing.failed),
             _otherwise(placing.place if is_shown else None, sentence),
         ]
         cut = Cut.CONDITION
@@ -343,10 +344,6 @@ def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
     if placing.place > limit:
         return Cut.LIMIT, f"{place}, and {limit} are recommended"
     return Cut.SERIES, f"{place}; it is of a series of which enough are recommended, or one is disliked"
-
-
-def _condition_in_words(condition: Condition) -> str:
-    return describe_effect(condition, tag_field=None)
 
 
 def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:

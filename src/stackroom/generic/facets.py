@@ -82,12 +82,8 @@ def _day_starts(least: float, greatest: float) -> list[float]:
         starts = [date(month // 12, month % 12 + 1, 1) for month in months]
     else:
         width = max(1, int(_bar_width(last.year - first.year, is_whole=True)))
-        starts = [date(year, 1, 1) for year in _multiples(first.year + 1, last.year, width)]
+        starts = [date(year, 1, 1) for year in range(-(-(first.year + 1) // width) * width, last.year + 1, width)]
     return [least, *(float(start.toordinal()) for start in starts if start.toordinal() > least)]
-
-
-def _multiples(first: int, last: int, width: int) -> Sequence[int]:
-    return range(-(-first // width) * width, last + 1, width)
 
 
 def _end(end: float | None, greatest: float, field: FieldSpec) -> float:

@@ -72,7 +72,9 @@ class VisibleMap:
     def list_colour_fields(self) -> list[dict[str, str]]:
         """Return the fields that the map can be coloured by, the most telling first, each with its label."""
         kind = [{"field": KIND_FIELD, "label": "Kind"}] if len(self.spec.kinds) > 1 else []
-        return [*({"field": one.name, "label": self.spec.labels[one.name]} for one in self._colour_fields()), *kind]
+        columns = [one for one in self.spec.column_fields if one.facet or (one.is_numeric and one.filter)]
+        columns.sort(key=lambda one: (one.is_numeric, one.type not in LIST_TYPES, not one.facet))
+        return [*({"field": one.name, "label": self.spec.labels[one.name]} for one in columns), *kind]
 
     def colour_by(self, name: str) -> MapColours:
         """Return the colours by a field."""
@@ -111,10 +113,6 @@ class VisibleMap:
     def _all_values(self, names: Sequence[str]) -> list[MappedValues]:
         """Return those of these fields that have values, without values that say nothing."""
         return [one for name in names if len((one := _telling(self.values_of(name))).rows)]
-
-    def _colour_fields(self) -> list[FieldSpec]:
-        columns = [one for one in self.spec.column_fields if one.facet or (one.is_numeric and one.filter)]
-        return sorted(columns, key=lambda one: (one.is_numeric, one.type not in LIST_TYPES, not one.facet))
 
     def _colour_by_numbers(self, field: FieldSpec) -> MapColours:
         numbers = self.view.reader.numbers(field.name, [Key(key) for key in self.keys.tolist()])

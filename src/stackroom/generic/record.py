@@ -1,5 +1,6 @@
 """The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -169,7 +170,9 @@ def shape_tile(
         ],
         image=find_image(catalogue, record.id, media),
         audio=media.find_file_in(catalogue, record.id, MediaKind.AUDIO) is not None,
-        cells=_cells(record, spec) if has_cells else None,
+        cells={field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
+        if has_cells
+        else None,
     )
 
 
@@ -185,10 +188,6 @@ def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str |
     if found is None:
         return None
     return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{MediaKind.THUMBNAIL}/{quote(record_id)}?v={found.version}"
-
-
-def _cells(record: Record, spec: CatalogueSpec) -> dict[str, str]:
-    return {field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
 
 
 def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collection[str]) -> list[RecordField]:
@@ -234,7 +233,7 @@ def filter_of(field: FieldSpec) -> str | None:
 RELATED = "Related"
 MOST_SHOWN = 60
 PAGES_TRIED = 60
-_ID_ENDINGS = ("_ids", "_id")
+ID_ENDING = re.compile("_ids?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +267,7 @@ def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Relate
             keys = view.reader.find(list(ids), scope=scope)
             shown = [keys[record_id] for record_id in ids if record_id in keys][:MOST_SHOWN]
             records = view.reader.fetch(shown, scope=scope)
-            name = relation.copies or _without_ending(relation.field)
+            name = relation.copies or ID_ENDING.sub("", relation.field)
             yield _related(name, [records[key] for key in shown if key in records], len(keys))
 
 
@@ -299,7 +298,3 @@ def _related(name: str, records: Iterable[Record], total: int) -> RelatedRecords
 def _place(view: CatalogueView, record: Record, relation: RelationSpec) -> tuple[float, str]:
     number = record.get(relation.order) if relation.order else None
     return (float(number) if isinstance(number, int | float) else 0.0, view.spec.title_of(record))
-
-
-def _without_ending(field: str) -> str:
-    return next((field.removesuffix(ending) for ending in _ID_ENDINGS if field.endswith(ending)), field)

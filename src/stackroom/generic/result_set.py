@@ -8,15 +8,19 @@ more than a mood leave no record out that has the filters: they order them.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from typing import Any
 
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord
-from stackroom.generic.shapes import LeftOut, SearchParams
+from stackroom.generic.shapes import LeftOut, SearchParams, Understood, UnderstoodPhrase
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, promise_notes, unread_notes
+from stackroom.tools.filters import stated_filters
+from stackroom.tools.listing import EVERY
 from stackroom.tools.merge import (
     FURTHEST,
     NEAREST_SHOWN,
@@ -280,3 +284,25 @@ def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
         *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
         *promise_notes(scoped.views.found),
     ]
+
+
+def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSpec) -> Understood:
+    """Return a question as it was read, with all filters and exclusions."""
+    filters, exclude = stated_filters(reading.conditions, spec)
+    return Understood(
+        query="" if reading.query == EVERY else reading.query,
+        filters={**(params.filters or {}), **filters},
+        exclude=_united(params.exclude or {}, exclude),
+        phrases=[UnderstoodPhrase(phrase=one.phrase, text=one.text, field=one.field) for one in reading.phrases],
+    )
+
+
+def with_conditions(params: SearchParams, understood: Understood) -> SearchParams:
+    """Return a call with the conditions of its query as filters."""
+    read = {"query": understood.query or EVERY, "filters": understood.filters, "exclude": understood.exclude}
+    return params.model_copy(update=read)
+
+
+def _united(given: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+    listed = {name: list(values) if isinstance(values, list | tuple) else [values] for name, values in given.items()}
+    return {name: list(dict.fromkeys((*listed.get(name, ()), *stated.get(name, ())))) for name in {**listed, **stated}}

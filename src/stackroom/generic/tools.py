@@ -55,7 +55,9 @@ from stackroom.generic.result_set import (
     search_keys,
     search_notes,
     search_page,
+    understood_of,
     verdict_notes,
+    with_conditions,
 )
 from stackroom.generic.shapes import (
     BundledResult,
@@ -68,7 +70,6 @@ from stackroom.generic.shapes import (
     json_text,
     pieces_of,
 )
-from stackroom.generic.understanding import understood_of, with_conditions
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId

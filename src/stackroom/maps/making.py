@@ -8,7 +8,6 @@ as they are; forms of a word are one word, written as most records write it.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +34,15 @@ LEAST_KNOWN = 0.5
 """A new layout begins with the former one where it has at least this share of the records."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Embedded:
-    """The records with a vector, in key order."""
-
-    keys: Keys
-    points: Points
-
-
 def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredMap | None:
     """Lay out the records that have a vector; None where there are none."""
     if reader.model is None:
         return None
-    embedded = _read_embedded(reader)
-    if not len(embedded.keys):
+    keys, points = _read_embedded(reader)
+    if not len(keys):
         return None
-    start = _find_start(embedded, former) if former is not None and former.model == reader.model else None
-    keys, places = embedded.keys, to_places(_laid_out(embedded.points, start))
+    start = _find_start(keys, points, former) if former is not None and former.model == reader.model else None
+    places = to_places(_laid_out(points, start))
     sample = _sample_of(len(keys))
     words = find_words(reader, keys[sample], places[sample])
     return StoredMap(model=reader.model, keys=keys, places=places, words=words)
@@ -87,17 +78,18 @@ def iter_vectors(reader: ShelfReader, keys: Keys) -> Iterator[Vector]:
         yield reader.vectors(_as_keys(keys[start : start + BLOCK_ROWS]))
 
 
-def _read_embedded(reader: ShelfReader) -> _Embedded:
+def _read_embedded(reader: ShelfReader) -> tuple[Keys, Points]:
+    """Return the records with a vector, in key order, and their points."""
     keys = all_keys(reader)
     if not len(keys):
-        return _Embedded(keys=keys, points=np.empty((0, 2), np.float32))
+        return keys, np.empty((0, 2), np.float32)
     projection = _measure(reader, keys)
     points, present = [], []
     for vectors in iter_vectors(reader, keys):
         has_vector = find_present(vectors)
         present.append(has_vector)
         points.append(projection.of(vectors[has_vector]))
-    return _Embedded(keys=keys[np.concatenate(present)], points=np.concatenate(points))
+    return keys[np.concatenate(present)], np.concatenate(points)
 
 
 def _measure(reader: ShelfReader, keys: Keys) -> Projection:
@@ -127,15 +119,15 @@ def _laid_out(points: Points, start: Points | None) -> Points:
     return layout
 
 
-def _find_start(embedded: _Embedded, former: StoredMap) -> Points | None:
+def _find_start(keys: Keys, points: Points, former: StoredMap) -> Points | None:
     """Return where a layout begins that resembles the former one; None where too much is new."""
-    rows, is_known = find_rows(former.keys, embedded.keys)
+    rows, is_known = find_rows(former.keys, keys)
     if is_known.mean() < LEAST_KNOWN:
         return None
-    start = np.zeros((len(embedded.keys), 2), dtype=np.float32)
+    start = np.zeros((len(keys), 2), dtype=np.float32)
     start[is_known] = former.places[rows[is_known]]
     if not is_known.all():
-        near = nearest_among(embedded.points[~is_known], embedded.points[is_known], BESIDE)
+        near = nearest_among(points[~is_known], points[is_known], BESIDE)
         start[~is_known] = place_beside(start[is_known][near])
     return start
 

@@ -42,7 +42,9 @@ def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSp
             )
         if not 0 <= weight <= 1:
             raise InputError(f"'weights.{name}' is {weight:g}; it must be between 0 and 1")
-    return replace(able, recommend=_with_weights(able.recommend or RecommendSpec(), weights))
+    recommend = able.recommend or RecommendSpec()
+    weighed = {name: _weighed(recommend, name, weight) for name, weight in weights.items()}
+    return replace(able, recommend=recommend.model_copy(update=weighed))
 
 
 def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
@@ -82,10 +84,6 @@ def _with_signals(spec: CatalogueSpec) -> RecommendSpec:
     if fame and fame.is_numeric and not recommend.popularity.field:
         more[POPULARITY] = PopularitySpec(weight=0.0, field=fame.name)
     return recommend.model_copy(update=more)
-
-
-def _with_weights(recommend: RecommendSpec, weights: Mapping[str, float]) -> RecommendSpec:
-    return recommend.model_copy(update={name: _weighed(recommend, name, weight) for name, weight in weights.items()})
 
 
 def _weighed(recommend: RecommendSpec, name: str, weight: float) -> object:

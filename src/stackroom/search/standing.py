@@ -10,7 +10,7 @@ import numpy as np
 
 from stackroom.model.hits import MatchType, Ranking, Why
 from stackroom.model.record import Key
-from stackroom.search.ranked import KeyedRecord, Ranked, RankedKey, Trace, rank_rows
+from stackroom.search.ranked import KeyedRecord, Ranked, RankedKey, rank_rows
 from stackroom.search.searcher import Searcher, best_rows
 
 RANKED = 50_000
@@ -102,9 +102,4 @@ def _rank_in_whole(ranked: Ranked, key: Key, row: int | None) -> RankIn:
         return RankIn(rank=None, score=None, of=count)
     score = float(trace.fused[row])
     place = next((place for place, one in enumerate(ranked.ranking, start=1) if one.key == key), None)
-    return RankIn(rank=place or _place_of(trace, ranked, row), score=score, of=count)
-
-
-def _place_of(trace: Trace, ranked: Ranked, row: int) -> int:
-    order = best_rows(trace, ranked.reader, len(trace.candidates.keys))
-    return order.index(row) + 1
+    return RankIn(rank=place or best_rows(trace, ranked.reader, count).index(row) + 1, score=score, of=count)

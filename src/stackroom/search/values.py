@@ -334,11 +334,10 @@ def without_adult(
     hidden = adult_conditions(spec)
     if not hidden or asks_for_adult(conditions, spec):
         return []
-    if any(
-        _names_adult(asked, field_values(reader, spec, field, visibility=visibility), marks)
-        for field, marks in spec.adult.items()
-    ):
-        return []
+    for field, marks in spec.adult.items():
+        named = field_values(reader, spec, field, visibility=visibility).named_in(asked)
+        if not _terms(marks).isdisjoint(_terms(match.value for match in named)):
+            return []
     return [] if _is_adult_name(asked, reader, spec, hidden, visibility) else hidden
 
 
@@ -406,10 +405,6 @@ def _notes(match: ValueMatch, values: FieldValues, condition: Condition, label: 
     if isinstance(condition, NoneOf) or values.count_of(match.value) or values.is_empty:
         return taken
     return [*taken, f"'{label(condition)}': no record has '{match.value}'"]
-
-
-def _names_adult(query: str, values: FieldValues, marks: Sequence[str]) -> bool:
-    return not _terms(marks).isdisjoint(_terms(match.value for match in values.named_in(query)))
 
 
 def _is_adult_name(

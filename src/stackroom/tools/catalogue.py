@@ -16,7 +16,7 @@ from stackroom.maps.following import CatalogueMap
 from stackroom.model.hits import SearchPage
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
 from stackroom.search.ids import SCHEME, example_id, find_by_id, find_by_number, page_forms
 from stackroom.search.names import NameChoice, resolve_name
@@ -66,15 +66,6 @@ class OpenCatalogue:
     def view(self) -> "CatalogueView":
         """Return the catalogue as it is at this moment; raise StorageError where it cannot be read."""
         return CatalogueView(catalogue=self, reader=self.shelf.reader())
-
-    def find_problem(self) -> str | None:
-        """Read one record; return why that fails, None where it does not."""
-        try:
-            reader = self.shelf.reader()
-            reader.fetch(reader.scan(scope=WHOLE, limit=1), scope=WHOLE)
-        except StorageError as error:
-            return error.message
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

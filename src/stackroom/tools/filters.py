@@ -240,13 +240,11 @@ def _values(place: str, asked: Any, field: FieldSpec) -> tuple[str, ...]:
     if field.filter is FilterKind.RANGE:
         raise InputError(f"'{place}': a range cannot be excluded; give the range that is wanted as a filter")
     values = [asked] if isinstance(asked, str | bool) else asked
-    if not isinstance(values, list | tuple) or not all(_is_value(value) for value in values):
+    if not isinstance(values, list | tuple) or not all(
+        isinstance(value, bool) or (isinstance(value, str) and value.strip()) for value in values
+    ):
         raise InputError(f'\'{place}\' must be a list of strings, as in ["a", "b"]')
     return tuple(text_of(value) if isinstance(value, bool) else value for value in values)
-
-
-def _is_value(value: Any) -> bool:
-    return isinstance(value, bool) or (isinstance(value, str) and bool(value.strip()))
 
 
 def _range(name: str, asked: Any, field: FieldSpec) -> Range:

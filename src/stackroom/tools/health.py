@@ -65,10 +65,12 @@ def check_catalogue(
         yield from _check_relations(catalogue)
     if catalogue.folder is not None:
         checkpoint()
-        yield from _check_ledger(catalogue, catalogue.folder / LEDGER_FILE)
+        ledger = catalogue.folder / LEDGER_FILE
+        yield from check_ledger(ledger) if ledger.exists() or catalogue.list_sources() else ()
         checkpoint()
         yield from _check_pack(catalogue.folder / PACK_FOLDER, checkpoint)
-        yield from _check_spec(catalogue.folder)
+        if (changed := find_changed_file(catalogue.folder)) is not None:
+            yield Problem.from_error(SPEC_PART, StorageError(changed))
         yield from _check_files(catalogue.folder)
 
 
@@ -134,20 +136,10 @@ def _check_relations(catalogue: OpenCatalogue) -> Iterator[Problem]:
         yield Problem(part=RELATIONS_PART, message=message, advice=advice)
 
 
-def _check_ledger(catalogue: OpenCatalogue, path: Path) -> Iterator[Problem]:
-    if path.exists() or catalogue.list_sources():
-        yield from check_ledger(path)
-
-
 def _check_pack(pack: Path, checkpoint: Checkpoint) -> Iterator[Problem]:
     advice = "searches do not read it; the next stackroom update fetches what is damaged"
     for message in check_installed_pack(pack, checkpoint=checkpoint):
         yield Problem(part=PACK_PART, message=message, advice=advice)
-
-
-def _check_spec(folder: Path) -> Iterator[Problem]:
-    if (problem := find_changed_file(folder)) is not None:
-        yield Problem.from_error(SPEC_PART, StorageError(problem))
 
 
 def _check_files(folder: Path) -> Iterator[Problem]:

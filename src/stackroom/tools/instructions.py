@@ -4,7 +4,7 @@ They are of bounded length, however many catalogues are served, and have nothing
 summaries of catalogues come from their specs.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stackroom.catalogue.spec import CatalogueSpec
@@ -94,13 +94,11 @@ def _count(catalogue: OpenCatalogue, visibility: Visibility) -> int:
 
 def _about_catalogues(entries: Sequence[_Entry], room: int) -> str:
     """Return the catalogues in as many words as there is room for: with summaries, with titles, or named alone."""
-    forms = [_joined(map(form, entries)) for form in (_described, _titled, _named)]
+    forms = [
+        f"Catalogues (and how many records): {'; '.join(map(form, entries))}." for form in (_described, _titled, _named)
+    ]
     fitting = next((form for form in forms if len(form.encode()) <= room), None)
     return fitting if fitting is not None else _cut(forms[-1], room)
-
-
-def _joined(entries: Iterable[str]) -> str:
-    return f"Catalogues (and how many records): {'; '.join(entries)}."
 
 
 def _cut(text: str, room: int) -> str:
@@ -145,11 +143,8 @@ def _about_tools(tools: Sequence[ToolSpec]) -> Iterator[str]:
         yield f"{'; '.join(uses)}."
     if "search" in names and names - USES.keys():
         yield SUBJECTS
-    arguments = [use for name, use in ARGUMENTS.items() if _takes(tools, name)]
+    taken = {argument for tool in tools for argument in tool.input_schema.get("properties", {})}
+    arguments = [use for name, use in ARGUMENTS.items() if name in taken]
     if arguments:
         yield f"Arguments of most tools: {'; '.join(arguments)}."
     yield from (ANSWERS, FORGIVING, PERMISSIONS, SAFETY)
-
-
-def _takes(tools: Collection[ToolSpec], argument: str) -> bool:
-    return any(argument in tool.input_schema.get("properties", {}) for tool in tools)

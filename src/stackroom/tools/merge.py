@@ -311,7 +311,9 @@ def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
 def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
     try:
         conditions, notes, unknown = _resolved(view, asked)
-        hidden = [] if asked.with_adult(view.spec) else _hidden(view, asked, conditions)
+        hidden: list[Condition] = []
+        if not asked.with_adult(view.spec):
+            hidden = without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
     except InputError as error:
         return error
     scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
@@ -337,10 +339,6 @@ def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition]
         conditions += named.conditions
         notes += named.notes
     return conditions, notes, unknown
-
-
-def _hidden(view: CatalogueView, asked: ScopeRequest, conditions: Sequence[Condition]) -> list[Condition]:
-    return without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
 
 
 def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:

@@ -109,11 +109,13 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
         return replace(plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query))))
     if not query.strip() or _is_quoted(query):
         return plain
-    vocabulary = _vocabulary(view, scope)
+    this_year = view.catalogue.recommender.this_year()
+    vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
     read = _read_known(view, query, vocabulary, as_words)
     if view.spec.embed is not None and view.spec.embed.is_markdown:
         unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
-        read = _without_order(_read_known(view, query, vocabulary, [*as_words, *unsaid]))
+        read = _read_known(view, query, vocabulary, [*as_words, *unsaid])
+        read = replace(read, order=None, unknown_maker="", unknown_place="")  # in prose they are words of a topic
     moods = replace(plain, names_moods=read.is_known)
     if not _states_something(read) or _is_bare_value(read, query) or _is_name(view, scope, query):
         return moods
@@ -176,19 +178,9 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
     return replace(ranked, ranking=falling, is_sorted=True)
 
 
-def _without_order(read: ReadQuery) -> ReadQuery:
-    """Return what a question to prose states: its superlatives, makers and places are words of a topic."""
-    return replace(read, order=None, unknown_maker="", unknown_place="")
-
-
 def _is_quoted(query: str) -> bool:
     text = query.strip()
     return len(text) > 1 and text[0] in '"“' and text[-1] in '"”'
-
-
-def _vocabulary(view: CatalogueView, scope: Scope) -> PreferenceVocabulary:
-    this_year = view.catalogue.recommender.this_year()
-    return preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
 
 
 def _read_known(

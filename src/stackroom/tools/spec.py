@@ -208,7 +208,7 @@ class ToolSpec:
     @property
     def display_name(self) -> str:
         """The title, or the name in words: `search_films` is `Search films`."""
-        return self.title or _in_words(self.name)
+        return self.title or re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", self.name).capitalize()
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -260,11 +260,6 @@ def _choices_in(annotation: Any) -> dict[str, str]:
     for inner in get_args(annotation):
         found |= _choices_in(inner)
     return found
-
-
-def _in_words(name: str) -> str:
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", name)
-    return spaced.capitalize()
 
 
 def _chosen(value: Any, choices: Mapping[str, str]) -> Any:

@@ -1,17 +1,15 @@
 """Collections: catalogues published as tables of a LanceDB database, and synced from them.
 
-LanceDB is loaded when it is needed. Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of
-the library. A catalogue that is not from the table is left alone, except for sample data. A collection that is expected
-and has no table, or one that cannot be taken in, is skipped; the others go on. A place that fails changes nothing.
+Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library. A catalogue that is not
+from the table is left alone, except for sample data. A collection that is expected and has no table, or one that cannot
+be taken in, is skipped; the others go on. A place that fails changes nothing. This module loads LanceDB.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, cast
-
-import filelock
+from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
@@ -25,50 +23,18 @@ from stackroom.assembly.collections.state import (
     stamp,
 )
 from stackroom.assembly.model_choice import find_present_model
+from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import BusyError, ExpectedError, InputError, ModelError, StorageError
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
-from stackroom.model.vectors import ModelId
-from stackroom.packages import load_target
-from stackroom.sources.port import RowSource
+from stackroom.sources.lance.database import require_allowed
+from stackroom.sources.lance.publish import publish
+from stackroom.sources.lance.rows import LancePlace, LanceRows, open_place
 
-OPEN_PLACE = "stackroom.sources.lance.rows:open_place"
-PUBLISH = "stackroom.sources.lance.publish:publish"
-REQUIRE_ALLOWED = "stackroom.sources.lance.database:require_allowed"
 LOCK_FILE = "collections.lock"
 MOST_FAILURES = 2
 """A place at which so many tables in a row could not be read is taken to be away: the others are not tried."""
-
-
-class CollectionTable(RowSource, Protocol):
-    """A table of a place, as a source."""
-
-    @property
-    def version(self) -> int:
-        """The version of the table."""
-
-    @property
-    def description(self) -> Any:
-        """The description that Stackroom published with the table; None where another program wrote it."""
-
-    def find_model(self) -> ModelId | None:
-        """Return the model of its vectors."""
-
-
-class CollectionPlace(Protocol):
-    """A database with the tables of collections."""
-
-    def list_collections(self) -> list[str]:
-        """Return the names of the collections that have a table."""
-
-    def open(self, name: str) -> CollectionTable:
-        """Return the table of a collection at its newest version."""
-
-
-def open_place(app: App, place: str) -> CollectionPlace:
-    """Open the database at a place; refuse one that cannot be used. LanceDB is loaded here."""
-    return cast(CollectionPlace, load_target(OPEN_PLACE)(place, app.settings))
 
 
 def sync_place(
@@ -86,7 +52,7 @@ def sync_place(
     home = app.settings.home
     with _sole_sync(home):
         try:
-            opened = open_place(app, place)
+            opened = open_place(place, app.settings)
             found = opened.list_collections()
         except ExpectedError as error:
             note_problem(home, place, error.message)
@@ -109,20 +75,13 @@ def _known_and(found: Sequence[str], before: PlaceState) -> list[str]:
 @contextmanager
 def _sole_sync(home: Path) -> Iterator[None]:
     """Hold the right to sync the library; BusyError where another process does."""
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(home / LOCK_FILE)
-        lock.acquire(timeout=0)
-    except filelock.Timeout as error:
-        raise BusyError("another process is syncing the collections of this library; try again later") from error
-    except OSError as error:
-        raise StorageError(
-            f"{home}: the library cannot be written to: {error.strerror}; check its permissions"
-        ) from error
+    lease = FileLease(home / LOCK_FILE)
+    if not lease.take():
+        raise BusyError("another process is syncing the collections of this library; try again later")
     try:
         yield
     finally:
-        lock.release()
+        lease.release()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,7 +89,7 @@ class _Sync:
     """One look at the tables of a place."""
 
     app: App
-    place: CollectionPlace
+    place: LancePlace
     uri: str
     found: Sequence[str]
     before: PlaceState
@@ -181,7 +140,7 @@ class _Sync:
             others = [other for other in others if not is_sample(other)]
         return ", ".join(others) or ("an unknown source" if not installed.sources else None)
 
-    def _add(self, name: str, table: CollectionTable, installed: Installed | None, progress: Progress) -> IngestReport:
+    def _add(self, name: str, table: LanceRows, installed: Installed | None, progress: Progress) -> IngestReport:
         recipe = find_recipe(self.app, table)
         model = self._choose_model(table, installed)
 
@@ -206,7 +165,7 @@ class _Sync:
             report.notes.append(f"it is searched by words alone: {error.message}")
             return report
 
-    def _choose_model(self, table: CollectionTable, installed: Installed | None) -> str | None:
+    def _choose_model(self, table: LanceRows, installed: Installed | None) -> str | None:
         """Return the model of a new catalogue: that of the table's vectors, where it is installed."""
         model = table.find_model()
         if installed is not None or model is None or self.app.settings.embedding.kind != "local":
@@ -215,7 +174,7 @@ class _Sync:
         return model.name if embedder.model == model and embedder.check() is None else None
 
 
-def find_recipe(app: App, table: CollectionTable) -> Recipe:
+def find_recipe(app: App, table: LanceRows) -> Recipe:
     """Return how the rows of a table become records.
 
     By the spec that it was published with, or, for a table of others, by the package that takes passages.
@@ -242,10 +201,9 @@ def find_recipe(app: App, table: CollectionTable) -> Recipe:
 
 def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int], object]) -> dict[str, Any]:
     """Write a catalogue to its table in a database; return the table, its version and rows, and if it was written."""
-    load_target(REQUIRE_ALLOWED)(uri, offline=app.settings.offline)
+    require_allowed(uri, offline=app.settings.offline)
     installed = app.library.get_installed(name)
     own = installed.own_declaration
     declaration = own.read_text(encoding="utf-8") if own else None
     with closing(app.open_shelf(installed)) as shelf:
-        write = load_target(PUBLISH)
-        return asdict(write(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress))
+        return asdict(publish(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stackroom.cli.clients.config_file import ConfigFormat, EntryPlace
+from stackroom.cli.clients.config_file import NAME, ConfigFormat
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
-from stackroom.cli.clients.server_entry import NAME, LocalServer, RemoteServer
+from stackroom.cli.clients.server_entry import LocalServer, RemoteServer
 
 TIMEOUT_S = 300
 
@@ -38,11 +38,6 @@ class ClientSpec:
     http_type: str = "http"
     others: Mapping[str, Any] = field(default_factory=dict)
     """What every entry has besides."""
-
-    @property
-    def place(self) -> EntryPlace:
-        """The place of the entry in the file."""
-        return EntryPlace(section=self.section, name=NAME)
 
     def entry_of(self, server: LocalServer | RemoteServer) -> dict[str, Any]:
         """Return the entry of a server; of one with an address only where the file takes addresses."""
@@ -89,13 +84,13 @@ def _claude_desktop() -> Path:
     return _app_data() / "Claude/claude_desktop_config.json"
 
 
+def _dot_config() -> Path:
+    """Return the folder in which programs keep their settings that use the same one on macOS as on Linux."""
+    return Path.home() / ".config" if sys.platform == "darwin" else _xdg_config()
+
+
 def _zed() -> Path:
-    folder = _roaming() / "Zed" if sys.platform == "win32" else _zed_config()
-    return folder / "settings.json"
-
-
-def _zed_config() -> Path:
-    return Path.home() / ".config/zed" if sys.platform == "darwin" else _xdg_config() / "zed"
+    return (_roaming() / "Zed" if sys.platform == "win32" else _dot_config() / "zed") / "settings.json"
 
 
 def _goose() -> Path:
@@ -103,7 +98,7 @@ def _goose() -> Path:
         return Path(os.environ["GOOSE_PATH_ROOT"]) / "config/config.yaml"
     if sys.platform == "win32":
         return _roaming() / "Block/goose/config/config.yaml"
-    return (Path.home() / ".config" if sys.platform == "darwin" else _xdg_config()) / "goose/config.yaml"
+    return _dot_config() / "goose/config.yaml"
 
 
 def _lm_studio() -> Path:

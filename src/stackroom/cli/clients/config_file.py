@@ -17,6 +17,8 @@ from typing import Any
 from stackroom.errors import ConflictError, InputError
 
 PRIVATE = 0o600
+NAME = "stackroom"
+"""The name of the entry."""
 
 
 def backup_of(path: Path) -> Path:
@@ -118,72 +120,64 @@ class ConfigTextError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntryPlace:
-    """The place of an entry: a name in a section at the top of the file."""
-
-    section: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFormat:
     """Reads and edits the text of one format; each function raises ConfigTextError."""
 
     parse: Callable[[str], dict[str, Any]]
     """The values of a file; {} for an empty one."""
-    insert: Callable[[str, EntryPlace, Entry], str]
-    """The text with the entry, in place of a former one."""
-    remove: Callable[[str, EntryPlace], str]
+    insert: Callable[[str, str, Entry], str]
+    """The text with the entry in a section at the top of the file, in place of a former one."""
+    remove: Callable[[str, str], str]
     """The text without the entry, which it has."""
 
 
-def find_entry(form: ConfigFormat, text: str, place: EntryPlace) -> Any | None:
+def find_entry(form: ConfigFormat, text: str, section: str) -> Any | None:
     """Return the entry that a configuration has, or None."""
-    section = form.parse(text).get(place.section)
-    return section.get(place.name) if isinstance(section, dict) else None
+    servers = form.parse(text).get(section)
+    return servers.get(NAME) if isinstance(servers, dict) else None
 
 
-def add_entry(form: ConfigFormat, text: str, place: EntryPlace, entry: Entry) -> str:
+def add_entry(form: ConfigFormat, text: str, section: str, entry: Entry) -> str:
     """Return the text with the entry; everything else in it has the same values."""
-    after = form.insert(text, place, entry)
-    _require_others_kept(form, text, after, place, entry)
+    after = form.insert(text, section, entry)
+    _require_others_kept(form, text, after, section, entry)
     return after
 
 
-def remove_entry(form: ConfigFormat, text: str, place: EntryPlace, *, backup: str | None) -> str:
+def remove_entry(form: ConfigFormat, text: str, section: str, *, backup: str | None) -> str:
     """Return the text without the entry.
 
     It is the back-up, or nothing, where adding the entry to that gives the text: then the file is as it was before.
     """
-    entry = find_entry(form, text, place)
+    entry = find_entry(form, text, section)
     if entry is None:
         return text
     for origin in ("" if backup is None else backup, ""):
-        if _gives(form, origin, place, entry, text):
+        if _gives(form, origin, section, entry, text):
             return origin
-    after = form.remove(text, place)
-    _require_others_kept(form, text, after, place, None)
+    after = form.remove(text, section)
+    _require_others_kept(form, text, after, section, None)
     return after
 
 
-def _gives(form: ConfigFormat, text: str, place: EntryPlace, entry: Any, wanted: str) -> bool:
+def _gives(form: ConfigFormat, text: str, section: str, entry: Any, wanted: str) -> bool:
     try:
-        return find_entry(form, text, place) is None and form.insert(text, place, entry) == wanted
+        return find_entry(form, text, section) is None and form.insert(text, section, entry) == wanted
     except (ConfigTextError, TypeError, AttributeError):  # an entry that somebody edited may not be an object
         return False
 
 
-def _require_others_kept(form: ConfigFormat, text: str, after: str, place: EntryPlace, entry: Entry | None) -> None:
-    if find_entry(form, after, place) != entry or _others(form, after, place) != _others(form, text, place):
-        raise ConfigTextError(f"'{place.section}' is laid out in a way that cannot be edited safely")
+def _require_others_kept(form: ConfigFormat, text: str, after: str, section: str, entry: Entry | None) -> None:
+    if find_entry(form, after, section) != entry or _others(form, after, section) != _others(form, text, section):
+        raise ConfigTextError(f"'{section}' is laid out in a way that cannot be edited safely")
 
 
-def _others(form: ConfigFormat, text: str, place: EntryPlace) -> dict[str, Any]:
+def _others(form: ConfigFormat, text: str, section: str) -> dict[str, Any]:
     """Return the values of a configuration without the entry, and without its section where that is empty."""
     values = dict(form.parse(text))
-    section = values.pop(place.section, None)
-    rest = {key: value for key, value in section.items() if key != place.name} if isinstance(section, dict) else section
-    return {**values, place.section: rest} if rest else values
+    servers = values.pop(section, None)
+    rest = {key: value for key, value in servers.items() if key != NAME} if isinstance(servers, dict) else servers
+    return {**values, section: rest} if rest else values
 
 
 def newline_of(text: str) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from stackroom.cli.clients.config_file import ConfigFormat, ConfigTextError, Entry, EntryPlace, newline_of
+from stackroom.cli.clients.config_file import NAME, ConfigFormat, ConfigTextError, Entry, newline_of
 
 BOM = "\ufeff"
 INDENT = "  "
@@ -43,31 +43,30 @@ def parse(text: str) -> dict[str, Any]:
     return value
 
 
-def insert(text: str, place: EntryPlace, entry: Entry) -> str:
+def insert(text: str, section: str, entry: Entry) -> str:
     """Return the text with an entry: where it was, or first in its section; a missing section is the first one."""
-    section = parse(text).get(place.section, {})
-    if not isinstance(section, dict):
-        raise ConfigTextError(f"'{place.section}' is not an object")
+    if not isinstance(parse(text).get(section, {}), dict):
+        raise ConfigTextError(f"'{section}' is not an object")
     plain = _blanked(text)
     if not plain.strip():
-        return _started(text, place, entry)
+        return _started(text, section, entry)
     root = plain.index("{")
     members = _members(plain, root)
-    if place.section not in members:
-        return _with_member(text, plain, root, place.section, {place.name: entry})
-    opening = members[place.section].value
-    former = _members(plain, opening).get(place.name)
+    if section not in members:
+        return _with_member(text, plain, root, section, {NAME: entry})
+    opening = members[section].value
+    former = _members(plain, opening).get(NAME)
     if former is None:
-        return _with_member(text, plain, opening, place.name, entry)
+        return _with_member(text, plain, opening, NAME, entry)
     return text[: former.value] + _value_text(text, entry, _line_indent(text, former.key)) + text[former.end :]
 
 
-def remove(text: str, place: EntryPlace) -> str:
+def remove(text: str, section: str) -> str:
     """Return the text without the entry, and without the comma that parts it from others."""
     parse(text)
     plain = _blanked(text)
-    opening = _members(plain, plain.index("{"))[place.section].value
-    member = _members(plain, opening)[place.name]
+    opening = _members(plain, plain.index("{"))[section].value
+    member = _members(plain, opening)[NAME]
     start = len(text[: member.key].rstrip())
     following = re.match(r"\s*,", plain[member.end :])
     if following is not None:
@@ -93,11 +92,11 @@ def _members(plain: str, opening: int) -> dict[str, _Member]:
     return members
 
 
-def _started(text: str, place: EntryPlace, entry: Entry) -> str:
+def _started(text: str, section: str, entry: Entry) -> str:
     """Return a text that has no value yet with one; a comment stays above it."""
     newline = newline_of(text)
     separator = newline if text.strip(f"{BOM} \t\r\n") and not text.endswith("\n") else ""
-    return f"{text}{separator}{_value_text(text, {place.section: {place.name: entry}}, '')}{newline}"
+    return f"{text}{separator}{_value_text(text, {section: {NAME: entry}}, '')}{newline}"
 
 
 def _with_member(text: str, plain: str, opening: int, name: str, value: Any) -> str:

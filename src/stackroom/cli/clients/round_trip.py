@@ -12,7 +12,7 @@ from ruamel.yaml import YAML as Yaml
 from ruamel.yaml.error import MarkedYAMLError
 from tomlkit.exceptions import TOMLKitError
 
-from stackroom.cli.clients.config_file import ConfigFormat, ConfigTextError, Entry, EntryPlace, newline_of
+from stackroom.cli.clients.config_file import NAME, ConfigFormat, ConfigTextError, Entry, newline_of
 from stackroom.toml_text import TomlError, parse_toml
 
 BOM = "\ufeff"
@@ -31,21 +31,21 @@ def parse_toml_text(text: str) -> dict[str, Any]:
         raise ConfigTextError(str(error)) from error
 
 
-def insert_toml(text: str, place: EntryPlace, entry: Entry) -> str:
+def insert_toml(text: str, section: str, entry: Entry) -> str:
     """Return the TOML text with an entry: where it was, or as a table after the others of its section."""
     document = _toml_document(text)
-    if place.section not in document:
-        document[place.section] = tomlkit.table(is_super_table=True)
-    section: Any = document[place.section]
-    section[place.name] = dict(entry)
+    if section not in document:
+        document[section] = tomlkit.table(is_super_table=True)
+    servers: Any = document[section]
+    servers[NAME] = dict(entry)
     return _with_line_ends(tomlkit.dumps(document), text)
 
 
-def remove_toml(text: str, place: EntryPlace) -> str:
+def remove_toml(text: str, section: str) -> str:
     """Return the TOML text without the entry."""
     document = _toml_document(text)
-    section: Any = document[place.section]
-    del section[place.name]
+    servers: Any = document[section]
+    del servers[NAME]
     return _with_kept_comments(_with_line_ends(tomlkit.dumps(document), text), text)
 
 
@@ -66,25 +66,25 @@ def parse_yaml(text: str) -> dict[str, Any]:
     return value or {}
 
 
-def insert_yaml(text: str, place: EntryPlace, entry: Entry) -> str:
+def insert_yaml(text: str, section: str, entry: Entry) -> str:
     """Return the YAML text with an entry: where it was, or first in its section; a missing section is the last."""
-    section = parse_yaml(text).get(place.section)
-    if section is not None and not isinstance(section, dict):
-        raise ConfigTextError(f"'{place.section}' is not a mapping")
+    servers = parse_yaml(text).get(section)
+    if servers is not None and not isinstance(servers, dict):
+        raise ConfigTextError(f"'{section}' is not a mapping")
     document = _yaml_document(text) or {}
-    if not section:
-        document[place.section] = {place.name: dict(entry)}
-    elif place.name in section:
-        document[place.section][place.name] = dict(entry)
+    if not servers:
+        document[section] = {NAME: dict(entry)}
+    elif NAME in servers:
+        document[section][NAME] = dict(entry)
     else:  # first: a comment after the last one is about what follows the section
-        document[place.section].insert(0, place.name, dict(entry))
+        document[section].insert(0, NAME, dict(entry))
     return _dump_yaml(document, text)
 
 
-def remove_yaml(text: str, place: EntryPlace) -> str:
+def remove_yaml(text: str, section: str) -> str:
     """Return the YAML text without the entry."""
     document = _yaml_document(text)
-    del document[place.section][place.name]
+    del document[section][NAME]
     return _with_kept_comments(_dump_yaml(document, text), text)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
+from stackroom.cli.clients.config_file import NAME
 from stackroom.errors import InputError
 
-NAME = "stackroom"
 TOOL_NAMES = "tool_names"
 PLAIN = "plain"
 

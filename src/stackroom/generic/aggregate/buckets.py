@@ -67,7 +67,10 @@ def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
     if not field.is_numeric:
         raise InputError(f"{place}: the values of '{field.name}' are no numbers; group by '{field.name}'")
     if text in list(Period):
-        return _period(Period(text), field, place)
+        if field.type is FieldType.FLOAT or (field.type is FieldType.INT and text == Period.MONTH):
+            right = f"right is the width of a range, as in '{field.name}/10'"
+            raise InputError(f"{place}: '{field.name}' is no date; {right}")
+        return Period(text)
     if field.type is FieldType.DATE:
         raise InputError(f"{place} is no period; right are {', '.join(f'{field.name}/{period}' for period in Period)}")
     try:
@@ -77,12 +80,6 @@ def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
     if not math.isfinite(width) or width <= 0:
         raise InputError(f"{place}: the width of a range must be a number above 0, as in '{field.name}/10'")
     return width
-
-
-def _period(period: Period, field: FieldSpec, place: str) -> Bucketing:
-    if field.type is FieldType.FLOAT or (field.type is FieldType.INT and period is Period.MONTH):
-        raise InputError(f"{place}: '{field.name}' is no date; right is the width of a range, as in '{field.name}/10'")
-    return period
 
 
 def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> Buckets:

@@ -88,7 +88,8 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     if parts.of or about:
         yield f"  {': '.join([parts.number_in_words or 'all', *(['; '.join(about)] if about else [])])}"
     if groups:
-        yield f"  {' | '.join([*groups[0].values, *_heads(groups, figures)])}"
+        known = ["known"] if _has_known(groups) else []
+        yield f"  {' | '.join([*groups[0].values, 'count', *known, *figures, 'filters'])}"
         yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
     yield from (f"  {ranked.value} | {value_text(ranked.title)} [{ranked.id}]" for ranked in parts.ranked or ())
     if parts.group_count is not None:
@@ -110,10 +111,6 @@ def _overall(group: BrowsedGroup) -> Iterator[str]:
     yield from (f"{name} {_figure(group, name)}" for name in FIGURES if getattr(group, name) is not None)
     if group.filters:
         yield f"filters {_json(group.filters)}"
-
-
-def _heads(groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
-    return ["count", *(["known"] if _has_known(groups) else []), *figures, "filters"]
 
 
 def _cells(group: BrowsedGroup, groups: list[BrowsedGroup], figures: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ import orjson
 from pydantic import BeforeValidator, Field
 
 from stackroom.ingest.edits.changes import MOST_CHANGES
-from stackroom.ingest.edits.draft import EditAction, EditPlan, RecordChange
+from stackroom.ingest.edits.draft import EditAction, EditPlan
 from stackroom.ingest.edits.undo import is_visible
 from stackroom.model.principal import Principal
 from stackroom.shelf.port import Op
@@ -114,7 +114,8 @@ def result_of(
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
     if not plan.changes:
         said.append(UNCHANGED)
-    return _answer([_changed(change) for change in seen], plan=token, call_id=call_id, notes=[*notes, *said])
+    changed = [ChangedRecord.model_validate(change, from_attributes=True) for change in seen]
+    return _answer(changed, plan=token, call_id=call_id, notes=[*notes, *said])
 
 
 def result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateResult:
@@ -142,11 +143,6 @@ def _answer(
         call_id=call_id,
         notes=list(notes),
     )
-
-
-def _changed(change: RecordChange) -> ChangedRecord:
-    fields = [ChangedField(field=one.field, before=one.before, after=one.after) for one in change.fields]
-    return ChangedRecord(id=change.id, kind=change.kind, op=change.op, fields=fields)
 
 
 def _counted(number: int) -> str:

@@ -119,15 +119,11 @@ def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[Pa
 
 def _iter_entries(catalogue: str, changes: Sequence[PastChange]) -> Iterator[_Entry]:
     """Yield the changes of a catalogue as entries: those by calls one by one, others by the run."""
-    for (is_called, _), run in groupby(changes, key=_caller):
+    for (is_called, _), run in groupby(changes, key=lambda one: (bool(one.author.call_id), one.author.principal)):
         if is_called:
             yield from (_Entry(catalogue=catalogue, changes=[change]) for change in run)
         else:
             yield _Entry(catalogue=catalogue, changes=list(run))
-
-
-def _caller(change: PastChange) -> tuple[bool, str]:
-    return bool(change.author.call_id), change.author.principal
 
 
 def _summed(changes: Sequence[PastChange]) -> dict[str, Any]:

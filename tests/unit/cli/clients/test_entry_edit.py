@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from stackroom.cli.clients.config_file import (
     ConfigFormat,
     ConfigTextError,
-    EntryPlace,
     add_entry,
     find_entry,
     remove_entry,
@@ -20,7 +19,7 @@ from stackroom.cli.clients.round_trip import TOML, YAML
 
 pytestmark = pytest.mark.row("N17")
 
-SERVERS = EntryPlace(section="servers", name="stackroom")
+SERVERS = "servers"
 ENTRY: dict[str, Any] = {
     "command": r'C:\Program Files\ü "x"\stackroom.exe',
     "args": ["serve", "films", "#no comment"],
