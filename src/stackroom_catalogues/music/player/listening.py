@@ -274,7 +274,7 @@ class ListenAnswer:
         sort = self._query.sort or ("new" if kind == TRACK or self._query.playable else "name")
         keyed = self._keyed(kind, sort)
         if self._query.playable:
-            return self._page(self._iter_placed(keyed), total=None)
+            return self._page(self._iter_placed(keyed))
         end = self._query.offset + self._query.limit
         shown = self._iter_placed(keyed[self._query.offset : end])
         return ListedPage(items=self._shape(list(shown)), total=len(keyed), has_more=end < len(keyed))
@@ -323,11 +323,11 @@ class ListenAnswer:
         ]
         like_all = [one for some in zip_longest(*alike) for one in some if one is not None]
         if self._query.id:
-            return ListenResult(tracks=self._page(_each_once(like_all, seeds), total=None))
+            return ListenResult(tracks=self._page(_each_once(like_all, seeds)))
         RANDOM.shuffle(like_all)
         by_chance = self._iter_placed(self._keyed(TRACK, "random"))
         every = by_chance if self._conditions else chain.from_iterable(zip(like_all, by_chance, strict=False))
-        return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ()), total=None))
+        return ListenResult(tracks=self._page(_each_once(chain(every, by_chance), ())))
 
     def _seeds(self) -> list[Placed]:
         placed = self._get(None)
@@ -367,9 +367,7 @@ class ListenAnswer:
     def _recent(self) -> ListenResult:
         """Return the newest albums, and the newest tracks that can be played."""
         ready = (one for one in self._iter_newest(TRACK) if is_playable(one.record))
-        return ListenResult(
-            albums=self._page(self._iter_newest(ALBUM), total=None), tracks=self._page(ready, total=None)
-        )
+        return ListenResult(albums=self._page(self._iter_newest(ALBUM)), tracks=self._page(ready))
 
     def _artist(self) -> ListenResult:
         artist = self._get(ARTIST)
@@ -429,15 +427,14 @@ class ListenAnswer:
     def _page_of(self, library: MusicLibrary, records: Sequence[Record]) -> ListedPage:
         return self._page([Placed(library, record) for record in records])
 
-    def _page(self, found: Sequence[Placed] | Iterator[Placed], *, total: int | None = -1) -> ListedPage:
-        """Return a part of a list; -1 counts it."""
+    def _page(self, found: Sequence[Placed] | Iterator[Placed]) -> ListedPage:
+        """Return a part of a list, which is counted if it is whole."""
         start, end = self._query.offset, self._query.offset + self._query.limit
         fitting = (one for one in found if not self._query.playable or is_playable(one.record))
         shown = list(islice(fitting, start, end + 1))
-        counted = len(found) if total == -1 and isinstance(found, Sequence) and not self._query.playable else total
         return ListedPage(
             items=self._shape(shown[: self._query.limit]),
-            total=None if counted == -1 else counted,
+            total=len(found) if isinstance(found, Sequence) and not self._query.playable else None,
             has_more=len(shown) > self._query.limit,
         )
 
