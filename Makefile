@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 WORKERS ?= 3
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-.PHONY: serve test test-others test-page quick docs picture screenshots stranger dist conformance databases chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
+.PHONY: serve test test-others test-page collection quick docs picture screenshots stranger dist conformance databases chaos drill damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-scale bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -27,6 +27,10 @@ test-others: $(STAMP)
 test-page: $(STAMP)  # shown at the end, so that the two do not mix
 	mkdir -p build
 	$(BIN)/python -m pytest tests/web >build/test-page.txt 2>&1; status=$$?; cat build/test-page.txt; exit $$status
+
+collection: $(STAMP)  # compiles the tests once, where processes that begin at the same time would each do it
+	mkdir -p build
+	$(BIN)/python -m pytest --collect-only -qq >build/collection.txt 2>&1 || { cat build/collection.txt; exit 1; }
 
 quick: $(STAMP)  ## run the tests of what has changed since the branch left main (or since BASE=COMMIT)
 	STACKROOM_QUICK=1 STACKROOM_BASE=$(BASE) $(BIN)/python -m pytest -q -n 3 --dist worksteal
