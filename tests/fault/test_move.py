@@ -1,8 +1,8 @@
 """Moving a catalogue into a database and back: while it is served and edited, and killed at every step."""
 
+import os
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from stackroom.shelf.port import Delete, Put, never_stop
 from stackroom.shelf.postgres import moving
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
+from support.launching import SCRIPT, launch
 from support.libraries import add_rows
 from support.postgres import PostgresServer
 
@@ -154,11 +155,12 @@ def run_killed(home: Path, url: str, schema: str, *, at_first: int) -> int:
     """Run a move, killed at its first step so often, then one step later each time; return how often it was killed."""
     kills = 0
     while True:
-        command = [sys.executable, "-c", KILLED, str(home), url, schema, str(max(0, kills - at_first))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode == 0:
+        command = [*SCRIPT, KILLED, str(home), url, schema, str(max(0, kills - at_first))]
+        process = launch(command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        _output, errors = process.communicate(timeout=300)
+        if process.returncode == 0:
             return kills
-        assert done.returncode == 9, done.stderr
+        assert process.returncode == 9, errors
         kills += 1
         assert kills < 40, "the move does not advance"
 

@@ -6,11 +6,11 @@ the same words, and its answer is brought into the same form, so that answers ca
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import anyio.from_thread
@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
 from support.hosting import FIXTURE_SERVER, Accounts, Hosted
+from support.launching import STACKROOM, launch
 from support.libraries import copy_samples
 from support.processes import ServerProcess, wait_until
 
@@ -58,6 +59,24 @@ def portal() -> Iterator[anyio.from_thread.BlockingPortal]:
         yield opened
 
 
+@contextmanager
+def forked_server(environment: dict[str, str], log: TextIO, folder: Path) -> Iterator[StdioServerParameters]:
+    """Yield a command that is joined by pipes to a forked `stackroom serve`, which need not read its modules."""
+    requests, answers = (str(folder / name) for name in ("requests", "answers"))
+    os.mkfifo(requests)
+    os.mkfifo(answers)
+
+    def serve() -> int:
+        with open(requests, "rb") as stdin, open(answers, "wb") as stdout:  # once the client has opened them
+            process = launch([*STACKROOM, "serve"], env=environment, stdin=stdin, stdout=stdout, stderr=log)
+        return process.wait(120)
+
+    with ThreadPoolExecutor(1) as pool:
+        served = pool.submit(serve)
+        yield StdioServerParameters(command="sh", args=["-c", 'cat "$1" & cat >"$0"; wait', requests, answers])
+        assert served.result() == 0
+
+
 @pytest.fixture(scope="session")
 def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.TempPathFactory) -> Connect:
     """Connect to a hosted server by a way, with a token; over stdio, start a server on the same library."""
@@ -83,10 +102,8 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
             else:
                 log = stack.enter_context((tmp_path_factory.mktemp("log") / "stderr").open("w"))
                 environment = {**os.environ, "STACKROOM_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
-                started = StdioServerParameters(
-                    command=sys.executable, args=["-m", "stackroom", "serve"], env=environment
-                )
-                streams = stdio_client(started, errlog=log)
+                folder = tmp_path_factory.mktemp("pipes")
+                streams = stdio_client(stack.enter_context(forked_server(environment, log, folder)), errlog=log)
             client = stack.enter_context(portal.wrap_async_context_manager(Client(streams, mode=era)))
             assert client.protocol_version == {"legacy": "2025-11-25"}.get(era, era)
             yield McpAsker(client, portal)

@@ -1,7 +1,6 @@
 """Servers with accounts, as the interaction tests use them."""
 
 import itertools
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,9 +12,11 @@ import httpx
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import Settings
+from support.launching import SCRIPT
 from support.rest_answers import watched_client
 
-FIXTURE_SERVER = (sys.executable, "-P", str(Path(__file__).with_name("fixture_server.py")))
+PROGRAM = str(Path(__file__).with_name("fixture_server.py"))
+FIXTURE_SERVER = (*SCRIPT, f"import runpy; runpy.run_path({PROGRAM!r}, run_name='__main__')")
 
 
 class Accounts:

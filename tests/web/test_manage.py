@@ -1,14 +1,14 @@
 """A catalogue's own page for its owner, in a real browser: words, name, new data, columns, quality, removal."""
 
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
+from support import launching
 from support.browsing import PHONE, Visit
-from support.processes import PATIENCE_S, ServerProcess, wait_until
+from support.processes import ServerProcess, wait_until
 
 pytestmark = pytest.mark.row("N13", "Z16")
 
@@ -28,8 +28,9 @@ def owned(tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., 
     """A server without accounts over a library with one small table."""
     folder = tmp_path_factory.mktemp("manage")
     (folder / "plays.csv").write_text(PLAYS)
-    command = [sys.executable, "-m", "stackroom", "add", str(folder / "plays.csv"), "--yes", "--no-embed"]
-    subprocess.run(command, env={"STACKROOM_HOME": str(folder / "home")}, timeout=PATIENCE_S, check=True)
+    environment = {**os.environ, "STACKROOM_HOME": str(folder / "home")}
+    done = launching.run("add", str(folder / "plays.csv"), "--yes", "--no-embed", environment=environment)
+    assert done.returncode == 0, done.stderr
     return start_server(folder / "home", "--no-accounts")
 
 
