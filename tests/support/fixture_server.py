@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import ServerHealth
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
@@ -132,8 +133,11 @@ TOOLS = [
 RESOURCES = [resource(action) for action in Action]
 
 
-class Healthy:
-    """Implements `Health` of a server that has no problems."""
+class Healthy(ServerHealth):
+    """The health of a server that has no problems."""
+
+    def __init__(self) -> None:
+        """Look at nothing."""
 
     def problems(self) -> dict[str, str]:
         return {}

@@ -8,7 +8,7 @@ from stackroom.background.task import TaskStatus
 
 @dataclass(slots=True)
 class GivenHealth:
-    """Implements `Health` with what a test puts in."""
+    """Stands in for a `ServerHealth` with what a test puts in."""
 
     degraded: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)

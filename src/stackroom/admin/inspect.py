@@ -59,7 +59,7 @@ class Inspector:
         self._monotonic = monotonic
         self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
             Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],
-            Inspection.ERRORS: lambda _principal, _params: [line.plain() for line in ring.errors()] if ring else [],
+            Inspection.ERRORS: lambda _principal, _params: [line for _number, line in ring.errors()] if ring else [],
             Inspection.INTEGRITY: self._integrity,
         }
 

@@ -8,7 +8,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,27 +27,8 @@ SAID_BY_FIELDS = "stackroom_said_by_fields"
 """The attribute of a log record whose message says nothing that its fields do not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogLine:
-    """One line of the log."""
-
-    number: int
-    """Its number since the server started."""
-    at: datetime
-    level: str
-    logger: str
-    message: str
-    """Empty where the fields say all of it."""
-    fields: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
-    """The type of an exception and where it was raised, without its message, which may contain anything."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the line as JSON values, none of which is said twice."""
-        said = {"logger": self.logger, "message": self.message} if self.message else {}
-        shown: dict[str, Any] = {"at": self.at.isoformat(timespec="milliseconds"), "level": self.level, **said}
-        shown |= {name: value for name, value in self.fields.items() if value is not None}
-        return {**shown, "problem": self.problem} if self.problem else shown
+LogLine = tuple[int, dict[str, Any]]
+"""The number of a line since the server started, and the line as JSON values."""
 
 
 class LogRing(logging.Handler):
@@ -69,10 +49,9 @@ class LogRing(logging.Handler):
             line = self._line(record)
             with self._ring_guard:
                 self._count += 1
-                line = replace(line, number=self._count)
-                self._lines.append(line)
+                self._lines.append((self._count, line))
                 if record.levelno >= logging.ERROR:
-                    self._errors.append(line)
+                    self._errors.append((self._count, line))
         except Exception:
             self.handleError(record)
 
@@ -86,17 +65,17 @@ class LogRing(logging.Handler):
         with self._ring_guard:
             return list(self._errors)[::-1]
 
-    def _line(self, record: logging.LogRecord) -> LogLine:
-        is_said = getattr(record, SAID_BY_FIELDS, False)
-        return LogLine(
-            number=0,
-            at=datetime.fromtimestamp(record.created, UTC),
-            level=record.levelname,
-            logger=record.name,
-            message="" if is_said else self._redact(record.getMessage()),
-            fields=self._redact(getattr(record, FIELDS, {})),
-            problem=_problem(record),
-        )
+    def _line(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Return a record as JSON values, none of which is said twice."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"at": at, "level": record.levelname}
+        if not getattr(record, SAID_BY_FIELDS, False):
+            line |= {"logger": record.name, "message": self._redact(record.getMessage())}
+        fields = self._redact(getattr(record, FIELDS, {}))
+        line |= {name: value for name, value in fields.items() if value is not None}
+        if problem := _problem(record):
+            line["problem"] = problem
+        return line
 
 
 def log_resources(ring: LogRing) -> list[ResourceSpec]:
@@ -127,12 +106,13 @@ def _paged(lines: Sequence[LogLine]) -> ContentList:
 
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
         before = parse_position(cursor)
-        return ((str(line.number), line.plain()) for line in lines if before is None or line.number < before)
+        return ((str(number), line) for number, line in lines if before is None or number < before)
 
     return ContentList(name="lines", total=len(lines), after=after, head={"process": os.getpid()})
 
 
 def _problem(record: logging.LogRecord) -> str:
+    """Return the type of an exception and where it was raised, without its message, which may contain anything."""
     if not record.exc_info or record.exc_info[0] is None:
         return ""
     kind, trace = record.exc_info[0].__name__, record.exc_info[2]

@@ -131,8 +131,8 @@ class ServerResult(RowsResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerState:
-    """The state of the server; the callables are called for each query."""
+class ServerTool:
+    """Answers `server.query` from the state of the server; the callables are called for each query."""
 
     settings: Settings
     started_at: datetime
@@ -150,25 +150,12 @@ class ServerState:
     """The audit; None where there is none."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-
-class ServerTool:
-    """Answers `server.query`."""
-
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
-        self._answers: dict[ServerQuery, Callable[[Principal], tuple[dict[str, Any], list[dict[str, Any]]]]] = {
-            ServerQuery.INFO: self._info,
-            ServerQuery.MEMORY: self._memory,
-            ServerQuery.SESSIONS: self._sessions,
-            ServerQuery.CONFIG: lambda _principal: (plain_settings(self._state.settings), []),
-        }
-
     def query(self, principal: Principal, params: ServerParams) -> ServerResult:
         """Run a query and return one page of its rows."""
         _require_no_more_than_used(params)
         if params.query_type in (ServerQuery.AUDIT, ServerQuery.AUDIT_CHECK):
             return self._audited(principal, params)
-        values, rows = self._answers[params.query_type](principal)
+        values, rows = self._answered(principal, params.query_type)
         end = params.offset + params.limit
         return ServerResult(
             query_type=params.query_type,
@@ -179,9 +166,16 @@ class ServerTool:
             notes=[OF_ONE_PROCESS[params.query_type]] if params.query_type in OF_ONE_PROCESS else [],
         )
 
+    def _answered(self, principal: Principal, asked: ServerQuery) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        if asked is ServerQuery.INFO:
+            return self._info(principal)
+        if asked is ServerQuery.MEMORY:
+            return self._memory(principal)
+        return self._sessions() if asked is ServerQuery.SESSIONS else (plain_settings(self.settings), [])
+
     def _audited(self, principal: Principal, params: ServerParams) -> ServerResult:
         """Return a page of the audit, or the result of checking it."""
-        audit = self._state.audit
+        audit = self.audit
         if audit is None:
             raise NotFoundError(
                 "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
@@ -192,7 +186,7 @@ class ServerTool:
                 query_type=params.query_type, values=values, rows=[], total=0, has_more=False, notes=notes
             )
         asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
-        page = list_calls(audit, principal, asked, now=self._state.now())
+        page = list_calls(audit, principal, asked, now=self.now())
         return ServerResult(
             query_type=params.query_type,
             values={"up_to": page.up_to},
@@ -203,34 +197,31 @@ class ServerTool:
         )
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        state = self._state
         values = {
             "version": __version__,
             "python": platform.python_version(),
             "platform": platform.system(),
-            "started_at": state.started_at.isoformat(timespec="seconds"),
+            "started_at": self.started_at.isoformat(timespec="seconds"),
             "process": os.getpid(),
-            "uptime_s": round((state.now() - state.started_at).total_seconds()),
-            "problems": dict(state.problems()),
-            **state.counters(),
+            "uptime_s": round((self.now() - self.started_at).total_seconds()),
+            "problems": dict(self.problems()),
+            **self.counters(),
         }
-        return values, [
-            _catalogue(catalogue, principal) for catalogue in visible_catalogues(state.catalogues(), principal)
-        ]
+        return values, [_catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         sizes = {
             f"index of {catalogue.name}": _index_bytes(catalogue)
-            for catalogue in visible_catalogues(self._state.catalogues(), principal)
+            for catalogue in visible_catalogues(self.catalogues(), principal)
         }
         largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
         return {"process": os.getpid(), **memory_of_process()}, [
             {"part": part, "bytes": size} for part, size in largest_first if size
         ]
 
-    def _sessions(self, _principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        streams = Counter(self._state.identities())
-        live = self._state.credentials(self._state.now() - IN_USE)
+    def _sessions(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        streams = Counter(self.identities())
+        live = self.credentials(self.now() - IN_USE)
         known = {one.id for one in live}
         counts = Counter({one.credential_id: count for one, count in streams.items()})
         rows = [_credential_row(one, counts[one.id]) for one in live]
@@ -244,7 +235,7 @@ class ServerTool:
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
-def server_tools(state: ServerState) -> list[ToolSpec]:
+def server_tools(tool: ServerTool) -> list[ToolSpec]:
     """Declare `server.query`."""
     return [
         ToolSpec(
@@ -257,7 +248,7 @@ def server_tools(state: ServerState) -> list[ToolSpec]:
             result=ServerResult,
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
-            run=ServerTool(state).query,
+            run=tool.query,
             text=_text,
             count_of=attrgetter("total"),
         )

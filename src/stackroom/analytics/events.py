@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import events, to_microseconds, utc_now
+from stackroom.control.database.tables import events, storable, to_microseconds, utc_now
 from stackroom.model.principal import AuditEntry, Outcome
 
 LIMITS = BatchLimits(group_rows=500, group_s=0.5)
@@ -179,17 +179,12 @@ def _row(event: Event) -> tuple[Any, ...]:
     return (
         to_microseconds(event.at),
         str(event.kind),
-        _text(event.user, LONGEST_NAME),
-        _text(event.catalogue, LONGEST_NAME),
-        _text(event.tool, LONGEST_NAME),
-        _text(event.subject, LONGEST_SUBJECT),
+        storable(event.user[:LONGEST_NAME]),
+        storable(event.catalogue[:LONGEST_NAME]),
+        storable(event.tool[:LONGEST_NAME]),
+        storable(event.subject[:LONGEST_SUBJECT]),
         event.results,
         round(max(event.seconds, 0)),
         max(event.bytes, 0),
         round(max(event.duration_ms, 0) * 1000),
     )
-
-
-def _text(text: str, longest: int) -> str:
-    """Return the beginning of a text, without characters that some database refuses."""
-    return text[:longest].encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")

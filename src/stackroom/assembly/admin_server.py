@@ -10,7 +10,7 @@ from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
 from stackroom.admin.roles import users_tools
-from stackroom.admin.server import ServerState, config_resources, server_tools
+from stackroom.admin.server import ServerTool, config_resources, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
@@ -53,7 +53,7 @@ class AdminServer:
         self._scheduler = Scheduler(board)
         self._scheduler.start_in(app.background)
         self.health = ServerHealth(app, control)
-        state = ServerState(
+        tool = ServerTool(
             settings=settings,
             started_at=utc_now(),
             catalogues=app.list_served,
@@ -68,7 +68,7 @@ class AdminServer:
                 *users_tools(control, lambda: [catalogue.name for catalogue in app.list_served()]),
                 *analytics_tools(EventReports(control.database, self.events), app.list_served),
                 *parts.tools,
-                *server_tools(state),
+                *server_tools(tool),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
                 *inspect_tools(Inspector(app.list_served, self._ring)),

@@ -52,7 +52,7 @@ FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, DISK: 5.0, EMBEDDING: 5.0
 
 
 class ServerHealth:
-    """Tells which parts of a server work, and why the others do not."""
+    """Tells soon, whatever hangs, which parts of a server work, and why the others do not."""
 
     def __init__(self, app: App, control: Control | None, *, fresh_s: Mapping[str, float] = FRESH_S) -> None:
         self._app = app

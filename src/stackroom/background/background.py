@@ -5,6 +5,7 @@ holds up no other, and none answers from connections that were opened before a f
 """
 
 import logging
+import math
 import random
 import threading
 import time
@@ -18,6 +19,8 @@ from stackroom.errors import ExpectedError, NotFoundError
 logger = logging.getLogger(__name__)
 
 STOP_S = 5.0
+NEVER = math.inf
+"""When a task runs that waits to be woken."""
 MOST_DOUBLED = 16
 """After so many failures a pause is not doubled further, whatever its bound is."""
 
@@ -72,8 +75,8 @@ class Background:
         with self._changed:
             self._is_stopped = True
             running = [entry for entry in self._entries.values() if entry.context is not None]
-            for entry in running:
-                entry.require_context().stop()
+            for context in [entry.context for entry in running if entry.context is not None]:
+                context.stop()
             self._changed.notify_all()
         until = self._monotonic() + within_s
         with self._changed:
@@ -110,12 +113,12 @@ class Background:
             if self._is_stopped:
                 return None
             now = self._monotonic()
-            idle = [entry for entry in self._entries.values() if entry.context is None and entry.next_at is not None]
+            idle = [entry for entry in self._entries.values() if entry.context is None]
             for entry in idle:
-                if entry.due_at <= now:
+                if entry.next_at <= now:
                     self._begin(entry)
-            pauses = [entry.due_at - now for entry in idle if entry.context is None]
-            return max(min(pauses), 0.0) if pauses else None
+            next_at = min((entry.next_at for entry in idle if entry.context is None), default=NEVER)
+            return None if next_at == NEVER else max(next_at - now, 0.0)
 
     def _loop(self) -> None:
         with self._changed:
@@ -128,17 +131,16 @@ class Background:
         return self._entries[name]
 
     def _plan(self, entry: "_Entry", after_s: float | None) -> None:
-        entry.next_at = None if after_s is None else self._monotonic() + after_s
+        entry.next_at = NEVER if after_s is None else self._monotonic() + after_s
 
     def _begin(self, entry: "_Entry") -> None:
-        entry.context = TaskContext()
-        entry.is_woken, entry.next_at = False, None
+        context = entry.context = TaskContext()
+        entry.is_woken, entry.next_at = False, NEVER
         entry.began_at, entry.last_at = self._monotonic(), self._now()
-        start_thread(entry.task.name, lambda: self._perform(entry))
+        start_thread(entry.task.name, lambda: self._perform(entry, context))
 
-    def _perform(self, entry: "_Entry") -> None:
+    def _perform(self, entry: "_Entry", context: TaskContext) -> None:
         """Run a task once, in its own thread, and note how that went."""
-        context = entry.require_context()
         try:
             self._run_leased(entry, context)
         except TaskStopped:
@@ -195,7 +197,7 @@ class Background:
         return seconds * (1 + jitter * self._chance())
 
     def _status_of(self, entry: "_Entry") -> TaskStatus:
-        planned_s = None if entry.next_at is None else entry.next_at - self._monotonic()
+        planned_s = None if entry.next_at == NEVER else entry.next_at - self._monotonic()
         return TaskStatus(
             name=entry.task.name,
             description=entry.task.description,
@@ -228,7 +230,7 @@ class _Entry:
         self.task = task
         self.context: TaskContext | None = None
         """Of the run that is under way."""
-        self.next_at: float | None = None
+        self.next_at = NEVER
         self.is_woken = False
         self.is_elsewhere = False
         self.began_at = 0.0
@@ -239,14 +241,3 @@ class _Entry:
         self.last_success_at: datetime | None = None
         self.last_error = ""
         self.note = ""
-
-    @property
-    def due_at(self) -> float:
-        """When the next run begins; only for a task with a planned run."""
-        assert self.next_at is not None
-        return self.next_at
-
-    def require_context(self) -> TaskContext:
-        """Return the context of the run that is under way."""
-        assert self.context is not None
-        return self.context

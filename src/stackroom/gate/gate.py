@@ -301,7 +301,9 @@ class Gate:
     def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> PendingCall[ResourceContent]:
         """Begin a read: check the rate limit."""
         context = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
-        self._check_limit(context)
+        if (excess := self._find_excess(context)) is not None:
+            self.refuse(context, excess)
+            raise excess
 
         def work() -> ResourceContent:
             return with_retries(lambda: self._read(principal, uri))
@@ -341,13 +343,9 @@ class Gate:
 
     def refuse_invalid(self, context: CallContext, error: ExpectedError) -> ExpectedError:
         """Count and audit an operation whose input has not its form; return the error that it is answered with."""
-        started = time.perf_counter()
-        try:
-            self._require_within_limit(context)
-        except ExpectedError as limited:
-            error = limited
-        self._auditing.note(context, started, error)
-        return error
+        answered = self._find_excess(context) or error
+        self.refuse(context, answered)
+        return answered
 
     def _run(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
@@ -420,14 +418,13 @@ class Gate:
         if self._limiter:
             self._limiter.require(context.principal, context.cost)
 
-    def _check_limit(self, context: CallContext) -> None:
-        """Check the rate limit; audit the refusal."""
-        started = time.perf_counter()
+    def _find_excess(self, context: CallContext) -> ExpectedError | None:
+        """Count a call against the rate limit; return the error where it is one too many."""
         try:
             self._require_within_limit(context)
         except ExpectedError as error:
-            self._auditing.note(context, started, error)
-            raise
+            return error
+        return None
 
 
 def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
-from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.errors import NotFoundError, did_you_mean
 from stackroom.jobs.job import JobSpec
 from stackroom.jobs.lease import Holder, Lease
 from stackroom.jobs.runs import JobRun, Runs
@@ -96,8 +96,6 @@ class JobBoard:
 
     def list_runs(self, name: str | None = None, *, limit: int = 20, offset: int = 0) -> tuple[list[JobRun], int]:
         """Return a page of the runs of a job, or of all, the newest first, and the total."""
-        if not 1 <= limit <= MOST_LISTED or offset < 0:
-            raise InputError(f"'limit' must be 1 to {MOST_LISTED} and 'offset' at least 0")
         job = None if name is None else self.get_spec(name).name
         return self.runs.list_runs(job=job, limit=limit, offset=offset)
 

@@ -145,8 +145,9 @@ class Scheduler:
             self._attend(self._running, is_ours=is_ours)
         if is_ours:
             self._queue_due()
-            if self._running is None:
-                self._begin_next()
+            queued = None if self._running else self.board.runs.find_next(list(self.board.specs))
+            if queued is not None:
+                self._begin(queued)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the running job; tell whether none runs."""
@@ -234,11 +235,6 @@ class Scheduler:
             self.board.timetable.queue_due(list(self.board.specs.values()))
         except ConflictError:
             return  # changed by another process; the next round tries again
-
-    def _begin_next(self) -> None:
-        queued = self.board.runs.find_next(list(self.board.specs))
-        if queued is not None:
-            self._begin(queued)
 
     def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
         """Start a queued run; None where it is no longer queued, or its job is gone with its catalogue."""

@@ -239,10 +239,6 @@ class Workers:
 
         return run
 
-    async def run_aside(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run something small in another thread, such as auditing a refusal."""
-        return await anyio.to_thread.run_sync(work)
-
     async def drain(self, timeout_s: float) -> None:
         """Wait until no call runs or waits, or until the timeout."""
         with anyio.move_on_after(timeout_s):
@@ -329,7 +325,7 @@ class AsyncGate:
         return await self._finish(gate, pending)
 
     async def _begin(self, gate: Gate, begin: Callable[[], PendingCall[ResultT]]) -> PendingCall[ResultT]:
-        return await self._workers.run_aside(begin) if gate.limit_waits else begin()
+        return await anyio.to_thread.run_sync(begin) if gate.limit_waits else begin()
 
     async def _finish(self, gate: Gate, pending: PendingCall[ResultT]) -> ResultT:
         """Finish a call: at once, or in a thread."""
@@ -348,7 +344,7 @@ class AsyncGate:
             return await self._workers.run(work, of=of, waits=waits)
         except OverloadedError as error:
             if noted:
-                await self._workers.run_aside(partial(gate.refuse, noted, error))
+                await anyio.to_thread.run_sync(gate.refuse, noted, error)
             raise
 
     def find_loaded(self) -> Gate | None:

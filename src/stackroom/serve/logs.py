@@ -59,13 +59,12 @@ class CallLog:
         level = logging.ERROR if is_fault else _LEVELS.get(entry.outcome, logging.WARNING)
         if not calls.isEnabledFor(level):
             return
-        target = _on_one_line(entry.target)
         fields = {
             "call": entry.call_id,
             "user": entry.principal,
             "via": entry.via,
             "operation": entry.operation,
-            "target": target,
+            "target": entry.target,
             "outcome": entry.outcome.value,
             "code": entry.error_code,
             "ms": round(entry.duration_ms, 1),
@@ -75,20 +74,13 @@ class CallLog:
             level,
             "%s %s by %s over %s: %s, %.1f ms",
             entry.operation,
-            target,
+            entry.target,
             entry.principal,
             entry.via,
             entry.error_code or entry.outcome.value,
             entry.duration_ms,
             extra={FIELDS: fields, SAID_BY_FIELDS: True},
         )
-
-
-def _on_one_line(text: str) -> str:
-    """Replace unprintable characters, so that a client's text cannot forge or colour log lines."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}

@@ -113,6 +113,7 @@ def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
         ({"action": "promote", "name": "x"}, "'action'"),
         ({"action": "create_role", "name": "x"}, "'permissions' is missing"),
         ({"action": "create_role", "name": "x", "permissions": [], "quotas": {"reads": 5}}, "'quotas"),
+        ({"action": "create_role", "name": "x", "permissions": [], "quotas": {"read": -1}}, "'quotas"),
         (
             {"action": "grant", "name": "x", "permissions": ["EditCatalog"]},
             "'permissions' is for 'create', 'create_role', 'update_role'",

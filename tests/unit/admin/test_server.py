@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from stackroom import __version__
-from stackroom.admin.server import REDACTED, ServerState, config_resources, plain_settings, server_tools
+from stackroom.admin.server import REDACTED, ServerTool, config_resources, plain_settings, server_tools
 from stackroom.control.accounts.credentials import Credential
 from stackroom.errors import UnknownResourceError
 from stackroom.model.principal import LOCAL_USER, Action, Identity, Principal
@@ -68,7 +68,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_path: Path) -> Any:
-    state = ServerState(
+    tool = ServerTool(
         settings=settings,
         started_at=STARTED,
         catalogues=lambda: [replace(songs.opened, folder=tmp_path)],
@@ -78,7 +78,7 @@ def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_
         counters=lambda: {"calls_in_flight": 3},
         now=lambda: STARTED + timedelta(minutes=2),
     )
-    return behind_gate(server_tools(state), config_resources(settings))
+    return behind_gate(server_tools(tool), config_resources(settings))
 
 
 @pytest.mark.row("Z9")
@@ -104,9 +104,9 @@ def test_the_memory_is_told_with_the_indexes_in_it(
     assert served.ask("server.query", query_type="memory")["rows"] == []
     with closing(EmbeddedShelf.create(tmp_path / "songs", songs.opened.spec, model=None)) as shelf:
         on_disk = replace(songs.opened, shelf=shelf)
-        state = ServerState(settings=settings, started_at=STARTED, catalogues=lambda: [on_disk])
+        tool = ServerTool(settings=settings, started_at=STARTED, catalogues=lambda: [on_disk])
         shelf.publish()
-        answer = behind_gate(server_tools(state)).ask("server.query", query_type="memory")
+        answer = behind_gate(server_tools(tool)).ask("server.query", query_type="memory")
     assert answer["values"]["resident_bytes"] > 10_000_000
     size_bytes = sum(path.stat().st_size for path in (tmp_path / "songs" / "index").rglob("*") if path.is_file())
     assert answer["rows"] == [{"part": "index of songs", "bytes": size_bytes}]

@@ -68,11 +68,10 @@ ADMIN_ROLE = "admin"
 BUILTIN_ROLES = ("admin", "agent", "editor", "user")
 USUAL_ROLES = ("user",)
 ONE_TIME_BYTES = 18
-MOST_LISTED = 1000
 MOST_A_MINUTE = 1_000_000
 
 
-def require_quotas(quotas: Quotas | None) -> None:
+def _require_quotas(quotas: Quotas | None) -> None:
     """Refuse quotas that are out of range."""
     if quotas is not None and not all(0 <= quotas.of(cost) <= MOST_A_MINUTE for cost in Cost):
         raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
@@ -105,8 +104,6 @@ class Accounts:
 
     def list_users(self, *, offset: int = 0, limit: int = 100) -> tuple[list[User], int]:
         """Return a page of the users, by name, and how many there are."""
-        if offset < 0 or not 1 <= limit <= MOST_LISTED:
-            raise InputError(f"'offset' must be at least 0 and 'limit' 1 to {MOST_LISTED:,}")
         with self._database.read() as connection:
             wanted = select(users).order_by(users.c.name).offset(offset).limit(limit)
             return load_users(connection, connection.execute(wanted).all()), _count_users(connection)
@@ -382,7 +379,7 @@ def _changeable_role(connection: Connection, actor: Principal, name: str) -> Rol
 
 
 def _require_may_make(actor: Principal, role: Role) -> None:
-    require_quotas(role.quotas)
+    _require_quotas(role.quotas)
     require_may_give(actor, Reach(actions=role.actions))
     require_may_set_quotas(actor, role.quotas)
 

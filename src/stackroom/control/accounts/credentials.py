@@ -34,7 +34,6 @@ from stackroom.errors import (
     StorageError,
     UnauthenticatedError,
 )
-from stackroom.library import require_name
 from stackroom.model.principal import Action, Principal
 
 PREFIXES: Mapping[str, str] = {"session": "stk_s_", "token": "stk_t_"}
@@ -125,7 +124,7 @@ class Credentials:
         _require_token_name(name)
         _require_lifetime(expires_in)
         narrowed = None if scopes is None else frozenset(scopes)
-        confined = _confined(catalogues)
+        confined = None if catalogues is None else frozenset(catalogues)
         with self._database.change() as connection:
             user = _owner(connection, actor, user_name)
             require_may_issue(actor, user, confined)
@@ -331,13 +330,6 @@ def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | No
     # The actor knows the secret, and must not gain what the user is granted later.
     is_for_another = actor.name != user.name and actor.actions != EVERYTHING
     return user.actions if scopes is None and is_for_another else scopes
-
-
-def _confined(catalogues: Iterable[str] | None) -> frozenset[str] | None:
-    confined = None if catalogues is None else frozenset(catalogues)
-    for name in confined or ():
-        require_name(name)
-    return confined
 
 
 def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:

@@ -35,7 +35,7 @@ from stackroom.control.accounts.users import Restrictions, User, hidden_among, l
 from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
-from stackroom.model.principal import Action, Identity, Principal, Quotas
+from stackroom.model.principal import Action, Cost, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility
 
 LOG = logging.getLogger(__name__)
@@ -80,11 +80,7 @@ class Rights:
     def _most_generous(self, quotas: Sequence[Quotas]) -> Quotas:
         if not quotas:
             return self.usual_quotas
-        return Quotas(
-            read=max(quota.read for quota in quotas),
-            write=max(quota.write for quota in quotas),
-            sql=max(quota.sql for quota in quotas),
-        )
+        return Quotas(**{cost: max(quota.of(cost) for quota in quotas) for cost in Cost})
 
 
 def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:

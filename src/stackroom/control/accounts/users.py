@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -42,18 +42,12 @@ def is_storable(name: str) -> bool:
 
 def require_user_name(name: str) -> str:
     """Return a user's name as it is stored; raise InputError if it is not allowed."""
-    folded = _require_form(name, of="user")
-    if folded in RESERVED:
-        raise InputError(f"'name': '{folded}' is kept for callers without an account; choose another")
-    return folded
+    return _require_form(name, "user", RESERVED, "is kept for callers without an account")
 
 
 def require_role_name(name: str) -> str:
     """Return a role's name as it is stored; raise InputError if it is not allowed."""
-    folded = _require_form(name, of="role")
-    if folded == NO_ROLE:
-        raise InputError(f"'name': '{NO_ROLE}' stands for no role; choose another")
-    return folded
+    return _require_form(name, "role", {NO_ROLE}, "stands for no role")
 
 
 def named_roles(names: Iterable[str]) -> list[str]:
@@ -66,10 +60,12 @@ def named_roles(names: Iterable[str]) -> list[str]:
     return given
 
 
-def _require_form(name: str, *, of: str) -> str:
-    folded = name.lower()
-    if not NAME.fullmatch(folded):
+def _require_form(name: str, of: str, taken: Collection[str], why: str) -> str:
+    folded = fold_name(name)
+    if not is_storable(folded):
         raise InputError(f"'name': {name[:80]!r} cannot be the name of a {of}: {FORM}")
+    if folded in taken:
+        raise InputError(f"'name': '{folded}' {why}; choose another")
     return folded
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, NamedTuple, TypeVar
 
+import anyio.to_thread
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
@@ -106,7 +107,7 @@ async def log_in(request: ServerRequest) -> Response:
 async def begin_session(request: ServerRequest, wanted: LoginParams, *, takes_one_time: bool = True) -> NewSession:
     """Check a name and a password, and begin a session; attempts are limited and audited."""
     control = request.control
-    refusal = await request.service.workers.run_aside(lambda: _find_refusal(request, wanted.name))
+    refusal = await anyio.to_thread.run_sync(_find_refusal, request, wanted.name)
     cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
     context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
     session = await _perform(request, context, lambda: _enter(control, wanted, refusal, takes_one_time=takes_one_time))

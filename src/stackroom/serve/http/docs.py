@@ -54,14 +54,12 @@ def docs_routes(template: str, wants_html: Callable[[Request], bool], not_found:
         page = template.replace("{{title}}", escape(title)).replace("{{content}}", content)
         return Response(page, headers={**HEADERS, "Content-Security-Policy": PLAIN_POLICY}, media_type="text/html")
 
-    def go_to_index(_request: Request) -> Response:
-        return Response(status_code=307, headers={"Location": "docs/"})
-
     def show_for_models(_request: Request) -> Response:
         return Response(llms_text(), headers=HEADERS, media_type="text/plain")
 
+    to_index = Response(status_code=307, headers={"Location": "docs/"})
     pages = BrotliMiddleware(Router([Route("/{page:path}", show)]), quality=QUALITY)
-    return [Route("/docs", go_to_index), Mount("/docs", pages), Route("/llms.txt", show_for_models)]
+    return [Route("/docs", to_index, methods=["GET"]), Mount("/docs", pages), Route("/llms.txt", show_for_models)]
 
 
 @lru_cache

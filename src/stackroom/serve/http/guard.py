@@ -126,7 +126,12 @@ class Guard:
         if scope["type"] == "websocket":
             await (refuse_upgrade(refusal, scope, receive, send) if refusal else self._app(scope, receive, send))
         else:
-            secured = _WithSecurityHeaders(send)
+
+            async def secured(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message["headers"] = secure(message.get("headers", ()))
+                await send(message)
+
             await (refusal(scope, receive, secured) if refusal else self._guarded(scope, receive, secured))
 
     def _refusal(self, headers: Headers) -> JSONReply | None:
@@ -146,18 +151,6 @@ class Guard:
             await self._app(scope, receive, send)
         except Exception:
             logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
-
-
-class _WithSecurityHeaders:
-    """ASGI send: adds the security headers to a response."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = secure(message.get("headers", ()))
-        await self._send(message)
 
 
 def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from brotli_asgi import BrotliMiddleware
 from starlette.datastructures import Headers, QueryParams
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -129,7 +128,8 @@ def with_page(
     authenticator: Authenticator | None = None,
 ) -> list[BaseRoute]:
     """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
-    icons: list[BaseRoute] = [Route(path, _show_icon) for path in ("/favicon.ico", "/favicon.svg")]
+    icon = Response(PICTURE, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
+    icons: list[BaseRoute] = [Route(path, icon, methods=["GET"]) for path in ("/favicon.ico", "/favicon.svg")]
     if not settings.page:
         return [*routes, *icons]
     site = site or SiteFiles()
@@ -199,19 +199,13 @@ class _PageRoute(BaseRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match what a browser asks for."""
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-        is_asked = is_read and self._has(scope["path"]) and _wants_html(Headers(scope=scope))
+        is_ours = is_read and any(fnmatchcase(scope["path"], known) for known in self._paths)
+        is_asked = is_ours and _wants_html(Headers(scope=scope))
         return (Match.FULL if is_asked else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the document."""
         await self._document(scope, receive, send)
-
-    def _has(self, path: str) -> bool:
-        return any(fnmatchcase(path, known) for known in self._paths)
-
-
-async def _show_icon(_request: Request) -> Response:
-    return Response(PICTURE, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
 
 
 def _wants_html(headers: Headers) -> bool:

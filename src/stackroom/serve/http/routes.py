@@ -135,13 +135,23 @@ class GateEndpoint:
     async def handle(self, request: ServerRequest) -> Response:
         """Run the endpoint in a worker thread, and return its result as a response."""
         endpoint, context = self._endpoint, self._context_of(request)
-        if endpoint.result is MediaFile:
-            return await self._send_file(request, context)
-        result = await self._gate.run(
-            context.principal,
-            lambda gate: self._perform(gate, request, context),
-            context if endpoint.is_audited else None,
-        )
+
+        def work(gate: Gate) -> Response:
+            def answer() -> Response:
+                return self._reply(request, context, self._run(gate, request, context))
+
+            if not endpoint.is_audited:
+                return answer()
+            return gate.perform(
+                context, answer, is_limited=endpoint.is_limited, size_of=lambda reply: count_sent(request.http, reply)
+            )
+
+        return await self._gate.run(context.principal, work, context if endpoint.is_audited else None)
+
+    def _reply(self, request: ServerRequest, context: CallContext, result: Any) -> Response:
+        endpoint = self._endpoint
+        if isinstance(result, MediaFile):
+            return file_reply(request.http, result, context.target)
         if isinstance(result, Download):
             saved = f"attachment; filename*=utf-8''{quote(result.name)}"
             headers = {**CONTENT_HEADERS, "Content-Disposition": saved}
@@ -151,22 +161,6 @@ class GateEndpoint:
         if endpoint.result is None:
             return Response(status_code=endpoint.status)
         return model_reply(result, status=endpoint.status, headers=NO_STORE if endpoint.is_secret else PRIVATE)
-
-    def _perform(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
-        if not self._endpoint.is_audited:
-            return self._run(gate, request, context)
-        return gate.perform(context, lambda: self._run(gate, request, context), is_limited=self._endpoint.is_limited)
-
-    async def _send_file(self, request: ServerRequest, context: CallContext) -> Response:
-        def find_reply(gate: Gate) -> Response:
-            return gate.perform(
-                context,
-                lambda: file_reply(request.http, self._run(gate, request, context), context.target),
-                is_limited=self._endpoint.is_limited,
-                size_of=lambda reply: count_sent(request.http, reply),
-            )
-
-        return await self._gate.run(context.principal, find_reply, context)
 
     def _run(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
         principal, action = context.principal, self._endpoint.action

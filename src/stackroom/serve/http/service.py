@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from stackroom.assembly.measures import Reading
-from stackroom.background.task import TaskStatus
+from stackroom.assembly.server_health import ServerHealth
 from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, RateLimitedError
@@ -29,29 +27,6 @@ from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint
-
-
-class Health(Protocol):
-    """The health of the server by its parts: `control database`, `disk`, `embedding`, `jobs`, `catalogue NAME`.
-
-    An implementation answers within a second or two whatever hangs, and costs little however often it is asked.
-    """
-
-    def problems(self) -> dict[str, str]:
-        """Return the parts that do not work as they should, each with the reason."""
-
-    def states(self) -> dict[str, str]:
-        """Return the state of every part: `ok`, what it is busy with, or what is wrong."""
-
-    def readings(self) -> Sequence[Reading]:
-        """Return the measures of jobs, tokens, disk, tasks, models and catalogues, for Prometheus."""
-
-    def tasks(self) -> Sequence[TaskStatus]:
-        """Return the tasks in the background of the server."""
-
-    def find_unready(self) -> str | None:
-        """Return why nobody can be served now; None where somebody can."""
-
 
 STRANGER = Caller(principal=ANONYMOUS, via="rest")
 
@@ -100,7 +75,7 @@ class Service:
     workers: Workers
     streams: Streams
     metrics: Metrics
-    health: Health
+    health: ServerHealth
     """Tells which parts of the server work."""
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
