@@ -134,10 +134,8 @@ RESOURCES = [resource(action) for action in Action]
 
 
 class Healthy(ServerHealth):
-    """The health of a server that has no problems."""
-
     def __init__(self) -> None:
-        """Look at nothing."""
+        """Have no problems, whatever there is."""
 
     def problems(self) -> dict[str, str]:
         return {}
