@@ -29,7 +29,7 @@ from stackroom.admin.analytics import analytics_tools
 from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_tools
 from stackroom.admin.roles import users_tools
-from stackroom.admin.server import ServerState, server_tools
+from stackroom.admin.server import ServerTool, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
@@ -259,12 +259,12 @@ def list_house_tools() -> list[ToolSpec]:
     """Return the tools that run a shared server; nothing is opened."""
     nothing = cast(Any, None)
     board = cast(Any, SimpleNamespace(specs={job.name: job for job in list_builtin_jobs(nothing)}))
-    state = ServerState(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
+    tool = ServerTool(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
     return [
         *users_tools(nothing),
         *analytics_tools(nothing, list),
         *downloads_tools(nothing, str),
-        *server_tools(state),
+        *server_tools(tool),
         *jobs_tools(board),
         *sql_tools(SqlTool(list)),
         *inspect_tools(Inspector(list)),
