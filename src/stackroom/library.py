@@ -21,7 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -67,8 +67,6 @@ class Installed:
     sources: tuple[str, ...] = ()
     model: str = ""
     """The name of the embedding model that was chosen for it; empty where none was."""
-    declaration_sum: str = field(default="", compare=False)
-    """The checksum of the file with its own spec; empty where it follows a package."""
     title: str = ""
     summary: str = ""
     editable: bool | None = None
@@ -251,7 +249,7 @@ class Library:
     def complete(self, catalogue: Installed, *, source: str | None) -> None:
         """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
         sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
-        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
+        known = replace(catalogue, sources=sources)
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:
             return
@@ -410,7 +408,6 @@ def _read(marker: Path) -> Installed:
             folder=marker.parent,
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
-            declaration_sum=str(known.get("declaration", "")),
             **{name: known[name] for name in OWN_WORDS if name in known},
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:

@@ -15,7 +15,7 @@ from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.recommend.recommender import Recommender
-from stackroom.search.evidence import CalibrationFile
+from stackroom.search.evidence import watch_calibration
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -166,7 +166,6 @@ class OpenedCatalogues:
 
     def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
         embedder = CatalogueEmbedder(shelf, self._workshop.embedder_of)
-        calibration = CalibrationFile(installed.folder / CALIBRATION_FILE)
         tuned = watch_tuned(installed.folder / TUNED_FILE, shelf.spec.search)
         return OpenCatalogue(
             name=installed.name,
@@ -176,7 +175,7 @@ class OpenedCatalogues:
                 spec=shelf.spec,
                 embedder=embedder,
                 reranker=self._find_reranker(),
-                find_calibration=calibration.find,
+                find_calibration=watch_calibration(installed.folder / CALIBRATION_FILE),
                 find_tuned=tuned.find,
             ),
             recommender=Recommender(

@@ -16,7 +16,7 @@ from stackroom.errors import ExpectedError, ForbiddenError
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.model.principal import Principal
 from stackroom.packages import CataloguePackage, PackageRegistry, load_target
-from stackroom.settings import SectionT, read_section
+from stackroom.settings import read_section
 from stackroom.tools.endpoint import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -65,14 +65,10 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
 
 def build_context(app: App, control: Control, events: EventLog, package: CataloguePackage) -> ServerContext:
     """Build what a package is given of this server."""
-
-    def read_settings(name: str, model: type[SectionT]) -> SectionT:
-        return read_section(app.settings, name, model)
-
     return ServerContext(
         home=app.settings.home,
         offline=app.settings.offline,
-        read_settings=read_settings,
+        read_settings=partial(read_section, app.settings),
         database=control.database,
         events=events,
         get_principal=partial(_get_principal, control),

@@ -48,17 +48,13 @@ def init_command(name: str | None, place: str | None, key: str | None, no_model:
     """
     app = open_app()
     if place is not None and name is not None:
-        get_model = _ignore_model if no_model else partial(_get_known_model, app, quiet=as_json)
+        get_model = None if no_model else partial(_get_known_model, app, quiet=as_json)
         install_from_place(app, name, place, key=key, get_model=get_model, as_json=as_json)
         return
     if name is not None or place is not None or key is not None:
         raise click.UsageError("to install a catalogue from a release, give both: stackroom init NAME --from PLACE")
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")
-
-
-def _ignore_model(_name: str) -> None:
-    """Leave the model out."""
 
 
 def _get_known_model(app: App, name: str, *, quiet: bool) -> None:

@@ -110,9 +110,11 @@ def build_group(
 
 
 def _build_command(operation: Operation, open_board: OpenBoard | None = None) -> click.Command:
-    name = operation.command.rpartition(" ")[2]
     fields = operation.params.model_fields
-    taken: list[click.Parameter] = [_argument(argument, fields[argument]) for argument in operation.arguments]
+    taken: list[click.Parameter] = [
+        click.Argument([name], required=field.is_required(), nargs=-1 if _has_origin(field.annotation, list) else 1)
+        for name, field in ((argument, fields[argument]) for argument in operation.arguments)
+    ]
     for field_name, field in fields.items():
         if field_name not in operation.arguments:
             taken += _options(field_name, field)
@@ -121,17 +123,12 @@ def _build_command(operation: Operation, open_board: OpenBoard | None = None) ->
     details = [operation.details] if operation.details else []
     example = f"Example: stackroom {operation.command} {operation.example}".rstrip()
     command = click.Command(
-        name,
+        operation.command.rpartition(" ")[2],
         params=taken,
         callback=partial(_run_command, operation, open_board),
         help="\n\n".join([operation.summary, *details, example]),
     )
     return json_option(command)
-
-
-def _argument(name: str, field: FieldInfo) -> click.Argument:
-    is_list = _has_origin(field.annotation, list)
-    return click.Argument([name], required=field.is_required(), nargs=-1 if is_list else 1)
 
 
 def _options(name: str, field: FieldInfo) -> list[click.Option]:

@@ -112,7 +112,7 @@ def install_from_place(
     place: str,
     *,
     key: str | None,
-    get_model: Callable[[str], None],
+    get_model: Callable[[str], None] | None,
     as_json: bool,
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
@@ -123,7 +123,7 @@ def install_from_place(
         with closing(app.open_shelf(installed)) as shelf:
             problem = keep_map(installed.folder, shelf)
         report.notes += [problem] if problem else []
-    if report.model is not None:
+    if report.model is not None and get_model is not None:
         get_model(report.model)
     if as_json:
         print_json(report.as_json())

@@ -93,7 +93,7 @@ class VisibleMap:
         facets = [one for one in self.spec.fields.values() if one.facet and not one.is_numeric]
         lists = self._all_values([facet.name for facet in facets if facet.type in LIST_TYPES])
         values = lists or self._all_values([facet.name for facet in facets])
-        words = self._mapped("", self.words)
+        words = self._mapped(self.words)
         known = np.unique(words.rows) if len(self.keys) > SAMPLE else None
         return find_labels(self.places, [*values, words._replace(known=known)])
 
@@ -104,11 +104,11 @@ class VisibleMap:
 
     def values_of(self, name: str) -> MappedValues:
         """Return the values of a field at the places of this map."""
-        return self._mapped(name, self.view.reader.occurrences(name, scope=self.scope))
+        return self._mapped(self.view.reader.occurrences(name, scope=self.scope))
 
-    def _mapped(self, name: str, found: Occurrences) -> MappedValues:
+    def _mapped(self, found: Occurrences) -> MappedValues:
         rows, is_here = find_rows(self.keys, found.keys)
-        return MappedValues(name, found.values, found.indexes[is_here], rows[is_here])
+        return MappedValues(found.values, found.indexes[is_here], rows[is_here])
 
     def _all_values(self, names: Sequence[str]) -> list[MappedValues]:
         """Return those of these fields that have values, without values that say nothing."""

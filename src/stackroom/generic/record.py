@@ -108,43 +108,25 @@ def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[Show
     for one in ranked:
         by_catalogue.setdefault(id(one.view), (one.view.catalogue, []))[1].append(one.record)
     origins = {view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()}
-    return [
-        shape_record(
-            catalogue.spec,
-            catalogue.name,
-            one.record,
-            form,
-            ranked=one,
-            origin=origins[id(one.view)].get(one.record.id),
-        )
-        for one in ranked
-        if (catalogue := one.view.catalogue)
-    ]
+    return [shape_record(one, form, origin=origins[id(one.view)].get(one.record.id)) for one in ranked]
 
 
-def shape_record(
-    spec: CatalogueSpec,
-    catalogue: str,
-    record: Record,
-    form: RecordForm,
-    *,
-    ranked: RankedRecord | None = None,
-    origin: str | None = None,
-) -> ShownRecord:
-    """Return a record as a result, as it is ranked where it was searched for; its catalogue need not exist yet."""
+def shape_record(ranked: RankedRecord, form: RecordForm, *, origin: str | None) -> ShownRecord:
+    """Return a record as a result."""
+    record, spec, catalogue = ranked.record, ranked.view.spec, ranked.view.name
     fields = told_fields(record, spec, asked=[meant(name, spec.fields) for name in form.asked])
     return ShownRecord(
         id=address_of(catalogue, record.id),
         title=spec.title_of(record),
         url=url_of(spec, catalogue, record),
         catalogue=catalogue,
-        score=round(ranked.score, 4) if ranked else 1.0,
-        relevance=ranked.label if ranked else None,
+        score=round(ranked.score, 4),
+        relevance=ranked.label,
         fields=plain_fields(record, fields),
         line=field_line(record, fields),
         text=body_of(record, spec) if form.whole else snippet_of(record, spec, query=form.query),
         origin=origin,
-        why=shape_why(ranked.why) if ranked else None,
+        why=shape_why(ranked.why),
         tile=None if form.media is None else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
     )
 

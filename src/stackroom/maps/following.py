@@ -126,16 +126,13 @@ class CatalogueMap:
     def find(self, reader: ShelfReader) -> PlacedMap | None:
         """Return the map of a snapshot; None where none was made yet, or there are no vectors."""
         with self._guard:
-            self._read_again()
+            stamp = _modified_at(self._path) if self._path else None
+            if stamp != self._stamp:
+                self._stored, self._stamp, self._state = self._load(), stamp, None
             state = (reader.change_no, reader.vector_no)
             if state != self._state:
                 self._placed, self._state = self._place(reader), state
             return self._placed
-
-    def _read_again(self) -> None:
-        stamp = _modified_at(self._path) if self._path else None
-        if stamp != self._stamp:
-            self._stored, self._stamp, self._state = self._load(), stamp, None
 
     def _load(self) -> StoredMap | None:
         try:

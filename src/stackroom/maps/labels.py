@@ -44,7 +44,6 @@ Codes = NDArray[np.uint8]
 class MappedValues(NamedTuple):
     """The values of a field on the map: the record at `rows[i]` has `values[indexes[i]]`."""
 
-    field: str
     values: Sequence[str]
     indexes: Rows
     rows: Rows

@@ -128,15 +128,13 @@ class Repulsion:
         """Return the repulsion at each of these points."""
         if len(x) <= MOST_PAIRED:
             return _between_pairs(x, y)
-        kernels = self._kernels_for(float(max(np.ptp(x), np.ptp(y))))
+        extent = float(max(np.ptp(x), np.ptp(y)))
+        if self._kernels is None or not self._kernels.fits(extent):
+            self._kernels = _build_kernels(max(extent * ROOM, 1e-3))
+        kernels = self._kernels
         spread = _Spread(x, y, kernels)
         total = max(float(spread.read(kernels.nearness).sum()) - len(x), 1e-9)
         return Forces(spread.read(kernels.x) / total, spread.read(kernels.y) / total)
-
-    def _kernels_for(self, extent: float) -> _Kernels:
-        if self._kernels is None or not self._kernels.fits(extent):
-            self._kernels = _build_kernels(max(extent * ROOM, 1e-3))
-        return self._kernels
 
 
 def _between_pairs(x: Numbers, y: Numbers) -> Forces:

@@ -162,7 +162,7 @@ def find_words(reader: ShelfReader, keys: Keys, places: Places) -> Occurrences:
     indexes = np.array([index for one in each for index in one], dtype=np.int64)
     clarity: dict[str, float] = {}
     for side in SIDES:
-        for one in find_typical(MappedValues("", values, indexes, rows), places, squares_of(places, side)):
+        for one in find_typical(MappedValues(values, indexes, rows), places, squares_of(places, side)):
             clarity[one.text] = clarity.get(one.text, 0.0) + one.score
     clearest = sorted(clarity, key=lambda word: (-clarity[word], word))[:MOST_WORDS]
     chosen = sorted(numbers[word] for word in clearest)

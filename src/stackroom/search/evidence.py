@@ -17,7 +17,7 @@ above the base, the strength of no evidence at all, in proportion to their adden
 import logging
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -155,24 +155,23 @@ def find_calibration(path: Path) -> Calibration | None:
     return calibration
 
 
-class CalibrationFile:
-    """The calibration of a catalogue that is being served, read again after it was measured again."""
+def watch_calibration(path: Path) -> Callable[[ModelId | None], Calibration | None]:
+    """Follow the calibration of a catalogue for vectors of a model; None if none was measured, or it is damaged."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._watch = FileWatch(path, self._read)
+    def read() -> Calibration | None:
+        try:
+            return find_calibration(path)
+        except StorageError as error:
+            logger.warning("results of catalogue '%s' are not graded: %s", path.parent.name, error.message)
+            return None
 
-    def find(self, model: ModelId | None) -> Calibration | None:
-        """Return the calibration for vectors of a model; None where none was measured, or the file is damaged."""
-        known = self._watch.find()
+    watch = FileWatch(path, read)
+
+    def find(model: ModelId | None) -> Calibration | None:
+        known = watch.find()
         return known if known is not None and known.model == model else None
 
-    def _read(self) -> Calibration | None:
-        try:
-            return find_calibration(self._path)
-        except StorageError as error:
-            logger.warning("results of catalogue '%s' are not graded: %s", self._path.parent.name, error.message)
-            return None
+    return find
 
 
 OFFSET = -2.18

@@ -8,7 +8,7 @@ Filters, browse, preferences and searches share this table. Adult records are in
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
@@ -265,41 +265,27 @@ MAX_NAME_WORDS = 12
 Label = Callable[[Condition], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedConditions:
-    """Conditions with the values that records have, and what was taken for what."""
-
-    conditions: tuple[Condition, ...]
-    notes: tuple[str, ...] = ()
-
-
 def argument_of(condition: Condition) -> str:
     """Return the argument that a condition came from, as the generic tools name it."""
     name = "kind" if condition.field == KIND_FIELD else condition.field
     return f"exclude.{name}" if isinstance(condition, NoneOf) else f"filters.{name}"
 
 
-def resolve_conditions(
-    conditions: Iterable[Condition],
-    reader: ShelfReader,
-    spec: CatalogueSpec,
-    *,
-    visibility: Visibility,
-    label: Label = argument_of,
-) -> NamedConditions:
-    """Return the conditions with values as records have them; raise InputError for a value that nothing is near."""
-    resolved: list[Condition] = []
-    notes: list[str] = []
-    for stated in conditions:
-        condition = _as_values(stated, reader, spec, visibility)
-        if isinstance(condition, Range) or _is_met_as_written(condition, reader, spec, visibility):
-            resolved.append(condition)
-            continue
-        values = field_values(reader, spec, condition.field, visibility=visibility)
-        matches = [_require_value(values, value, label(condition)) for value in condition.values]
-        resolved.append(replace(condition, values=tuple(dict.fromkeys(match.value for match in matches))))
-        notes += [note for match in matches for note in _notes(match, values, condition, label)]
-    return NamedConditions(conditions=tuple(resolved), notes=tuple(dict.fromkeys(notes)))
+def resolve_condition(
+    stated: Condition, reader: ShelfReader, spec: CatalogueSpec, *, visibility: Visibility, label: Label = argument_of
+) -> tuple[Condition, list[str]]:
+    """Return a condition with values as records have them, and notes on what was taken for what.
+
+    Raise InputError for a value that nothing is near.
+    """
+    condition = _as_values(stated, reader, spec, visibility)
+    if isinstance(condition, Range) or _is_met_as_written(condition, reader, spec, visibility):
+        return condition, []
+    values = field_values(reader, spec, condition.field, visibility=visibility)
+    matches = [_require_value(values, value, label(condition)) for value in condition.values]
+    notes = [note for match in matches for note in _notes(match, values, condition, label)]
+    meant = tuple(dict.fromkeys(match.value for match in matches))
+    return replace(condition, values=meant), list(dict.fromkeys(notes))
 
 
 def _as_values(condition: Condition, reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility) -> Condition:

@@ -20,7 +20,7 @@ from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
-from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
+from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, notes_by_reason, unread_notes
 from stackroom.tools.listing import EVERY
@@ -328,16 +328,16 @@ def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition]
     unknown: dict[str, InputError] = {}
     for condition in asked.conditions(view.spec):
         try:
-            named = resolve_conditions(
-                [condition], view.reader, view.spec, visibility=asked.visibility, label=asked.label
+            named, said = resolve_condition(
+                condition, view.reader, view.spec, visibility=asked.visibility, label=asked.label
             )
         except InputError as error:
             if not isinstance(condition, NoneOf):
                 raise
             unknown[condition.field] = error
             continue
-        conditions += named.conditions
-        notes += named.notes
+        conditions.append(named)
+        notes += said
     return conditions, notes, unknown
 
 
@@ -377,7 +377,6 @@ class SearchPath:
     """How a tool searches one catalogue for a call."""
 
     view: CatalogueView
-    query: str
     scope: Scope
     rank: Callable[[Scope], Ranked]
     """Runs the tool's search in a scope, which may be wider than that of the call."""
@@ -413,7 +412,6 @@ def usual_path(
         raise InputError(f"'query': '{quoted(query[:60])}' only states what records have; add words to rank them by")
     return SearchPath(
         view=view,
-        query=reading.query,
         scope=reading.scope,
         rank=lambda within: in_order(rank(view, reading.query, within, None, limit), view, reading),
         show=lambda ranked: show_first(ranked, limit),

@@ -114,7 +114,6 @@ def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, not
     vector = library.view.embed(reading.query or params.query)
     return SearchPath(
         view=library.view,
-        query=reading.query or params.query,
         scope=reading.scope,
         rank=lambda scope: _rank(library, reading, scope, vector),
         show=lambda ranked: _shown(ranked, library, reading),

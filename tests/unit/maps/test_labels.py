@@ -17,9 +17,7 @@ def values_of(each: int = 30) -> MappedValues:
     """Films in the west, books in the east, and both are old or new at random."""
     rows = np.arange(2 * each)
     kinds, ages = np.where(rows < each, 0, 1), 2 + np.random.default_rng(4).integers(0, 2, size=2 * each)
-    return MappedValues(
-        "tags", ["film", "book", "old", "new"], np.concatenate([kinds, ages]), np.concatenate([rows] * 2)
-    )
+    return MappedValues(["film", "book", "old", "new"], np.concatenate([kinds, ages]), np.concatenate([rows] * 2))
 
 
 def test_a_label_is_what_is_typical_of_its_place() -> None:
@@ -30,15 +28,13 @@ def test_a_label_is_what_is_typical_of_its_place() -> None:
 
 def test_a_label_has_a_second_value_where_it_says_as_much_of_the_place() -> None:
     rows = np.arange(60)
-    words = MappedValues(
-        "", ["cinema", "paper", "films"], np.concatenate([rows // 30, np.full(30, 2)]), np.r_[rows, :30]
-    )
+    words = MappedValues(["cinema", "paper", "films"], np.concatenate([rows // 30, np.full(30, 2)]), np.r_[rows, :30])
     texts = {one.text for one in find_labels(two_groups(), [values_of(), words]) if one.level == 0}
     assert texts == {"film · cinema", "book · paper"}
 
 
 def test_values_that_were_read_of_some_records_only_count_among_these() -> None:
-    words = MappedValues("", ["cinema"], np.zeros(5, np.int64), np.arange(0, 200, 40), known=np.arange(0, 400, 40))
+    words = MappedValues(["cinema"], np.zeros(5, np.int64), np.arange(0, 200, 40), known=np.arange(0, 400, 40))
     places = two_groups(200)
     assert [one.text for one in find_labels(places, [words]) if one.level == 0] == ["cinema"]
     assert find_labels(places, [words._replace(known=None)]) == []
@@ -50,7 +46,7 @@ def test_no_label_stands_twice_in_one_place() -> None:
 
 
 def test_a_map_without_values_has_no_labels_and_no_colours() -> None:
-    none = MappedValues("tags", [], np.empty(0, np.int64), np.empty(0, np.int64))
+    none = MappedValues([], np.empty(0, np.int64), np.empty(0, np.int64))
     assert find_labels(two_groups(), [none]) == []
     assert not colour_by_values(two_groups(), none).codes.any()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -10,7 +10,7 @@ from stackroom.errors import InputError
 from stackroom.model.hits import FacetCount
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE, AllOf, AnyOf, Condition, NoneOf, Range, Visibility
-from stackroom.search.values import FieldValues, NamedConditions, field_values, resolve_conditions, without_adult
+from stackroom.search.values import FieldValues, field_values, resolve_condition, without_adult
 from stackroom.shelf.port import ShelfReader
 
 COUNTS = {"comedy": 50, "sci-fi": 30, "slice of life": 20, "shounen": 12, "historical": 9, "vampire": 5, "zombies": 3}
@@ -153,8 +153,16 @@ def reader(shelved: Any, anime: Callable[..., Record]) -> ShelfReader:
     return found
 
 
-def resolved(reader: Any, *conditions: Condition) -> NamedConditions:
-    return resolve_conditions(conditions, reader, reader.spec, visibility=SEES_EVERYTHING)
+class Resolved(NamedTuple):
+    """Conditions with the values that records have, and all notes."""
+
+    conditions: tuple[Condition, ...]
+    notes: tuple[str, ...]
+
+
+def resolved(reader: Any, *conditions: Condition) -> Resolved:
+    each = [resolve_condition(one, reader, reader.spec, visibility=SEES_EVERYTHING) for one in conditions]
+    return Resolved(tuple(one for one, _ in each), tuple(note for _, notes in each for note in notes))
 
 
 @pytest.mark.row("A1")
@@ -212,7 +220,7 @@ def test_values_of_hidden_records_are_refused_like_unknown_ones(shelved: Any, an
     reader = shelved.shelf.reader()
     outsider = Visibility(frozenset())
     with pytest.raises(InputError, match=r"no value 'secretly'; one of space$"):
-        resolve_conditions([AllOf("tags", ("secretly",))], reader, reader.spec, visibility=outsider)
+        resolve_condition(AllOf("tags", ("secretly",)), reader, reader.spec, visibility=outsider)
 
 
 def hidden(reader: Any, query: str, *conditions: Condition) -> list[Condition]:
