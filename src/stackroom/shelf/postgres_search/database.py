@@ -30,8 +30,8 @@ IDLE_LIMIT_S = 60
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
-SEARCHED_DEEP, MOST_SCANNED = 400, 200_000
-"""The number of vectors that a graph keeps in view: .996 of the true ten are found at 100,000 records; and the most."""
+SEARCHED_DEEP, MOST_SCANNED = 1_000, 200_000
+"""How many vectors a graph keeps in view: as many as pgvector lets it; and the most that it looks at."""
 SESSION = {
     "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
     "hnsw.ef_search": str(SEARCHED_DEEP),
