@@ -21,6 +21,7 @@ from stackroom.control.database.tables import (
     users,
 )
 from stackroom.errors import ConflictError, NotFoundError
+from stackroom.library import require_name
 from stackroom.model.principal import Principal
 
 
@@ -35,6 +36,7 @@ class CatalogueAccess:
     ) -> Restriction:
         """Restrict a catalogue to these users and roles, replacing its earlier restriction."""
         require_may_restrict(actor, catalogue)
+        require_name(catalogue)
         with self._database.change() as connection:
             allowed_users = [get_user(connection, name) for name in sorted(set(users))]
             allowed_roles = get_roles(connection, roles)

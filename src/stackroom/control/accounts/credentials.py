@@ -34,6 +34,7 @@ from stackroom.errors import (
     StorageError,
     UnauthenticatedError,
 )
+from stackroom.library import require_name
 from stackroom.model.principal import Action, Principal
 
 PREFIXES: Mapping[str, str] = {"session": "stk_s_", "token": "stk_t_"}
@@ -125,6 +126,8 @@ class Credentials:
         _require_lifetime(expires_in)
         narrowed = None if scopes is None else frozenset(scopes)
         confined = None if catalogues is None else frozenset(catalogues)
+        for catalogue in confined or ():
+            require_name(catalogue)
         with self._database.change() as connection:
             user = _owner(connection, actor, user_name)
             require_may_issue(actor, user, confined)
