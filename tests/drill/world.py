@@ -78,17 +78,16 @@ class World:
 
     def metric(self, name: str, **labels: str) -> float | None:
         """Return a metric; None where it is not told."""
-        for line in self.send("GET", "/metrics").text.splitlines():
-            found = SAMPLE.fullmatch(line)
-            if found and found[1] == name and labels.items() <= dict(LABEL.findall(found[2] or "")).items():
-                return float(found[3])
-        return None
+        return next(iter(self._told(name, labels)), None)
 
     def total(self, name: str, **labels: str) -> float:
         """Return the sum of a metric over its other labels."""
+        return sum(self._told(name, labels))
+
+    def _told(self, name: str, labels: Mapping[str, str]) -> list[float]:
         found = (SAMPLE.fullmatch(line) for line in self.send("GET", "/metrics").text.splitlines())
         told = [(dict(LABEL.findall(one[2] or "")), float(one[3])) for one in found if one and one[1] == name]
-        return sum(value for known, value in told if labels.items() <= known.items())
+        return [value for known, value in told if labels.items() <= known.items()]
 
     def audit(self, *filters: str) -> list[Mapping[str, Any]]:
         """Return rows of the audit log, the newest first."""

@@ -24,7 +24,7 @@ GUARDS: dict[str, tuple[int, Any, str, Callable[..., Any]]] = {
     "restrictions hide nothing": (10, identity_cache, "hidden_among", lambda *_: frozenset()),
     "lists of roles confine nobody": (4, users, "only_of", lambda own, _roles: own),
     "the last administrator may go": (1, accounts, "_admin_left", lambda *_: nullcontext()),
-    "sessions do not end": (5, accounts, "end_sessions", lambda *_, **__: None),
+    "sessions do not end": (5, accounts, "end_credentials", lambda *_, **__: True),
 }
 """A guard → a seed whose walk soon needs it, and what stands in for it."""
 

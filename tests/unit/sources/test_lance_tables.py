@@ -18,6 +18,7 @@ from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_
 from stackroom.assembly.collections.sync import publish_catalogue
 from stackroom.assembly.locations import open_provider
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.cli.sync import SYNCING
 from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record
@@ -346,10 +347,10 @@ def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
         open_provider(app, "lancedb:gs://bucket/lancedb#games")
 
 
-def test_without_lancedb_the_way_to_install_it_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_lancedb_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     known = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else known(name))
-    for module in [name for name in sys.modules if name.startswith("stackroom.sources.lance")]:
+    for module in [name for name in sys.modules if name.startswith(("stackroom.sources.lance", SYNCING))]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(ExpectedError, match=r"pip install lancedb"):
-        site.publish()
+        importlib.import_module(SYNCING)
