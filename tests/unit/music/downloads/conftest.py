@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -111,7 +112,7 @@ class DownloadPlace:
 
     def staged(self) -> list[str]:
         """Return the names of what is in the staging folders."""
-        return sorted(path.name for path in self.music.glob(".downloads/*/*"))
+        return sorted(name for _, _, names in [*os.walk(self.music / ".downloads")][1:] for name in names)
 
     def resolve(self, host: str, _port: int) -> list[str]:
         if host not in self.names:
