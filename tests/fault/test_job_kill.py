@@ -80,7 +80,7 @@ def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Sett
     app = App(settings)
     with closing(Control.open(settings)) as control:
         board = JobBoard(control.database, list_builtin_jobs(MaintainedLibrary(app=app, control=control, backups=2)))
-        for name in ("backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
+        for name in ("backup", "backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
             run = Scheduler(board).run_now(name, by="local", show=lambda *_: None)
             assert (run.state, run.error) == (RunState.DONE, None)
         runs, _ = board.list_runs(limit=200)
