@@ -45,6 +45,7 @@ from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, has_records_file
+from stackroom.sources.location import TABLE_PREFIX
 
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
@@ -123,7 +124,7 @@ def list_refresh_jobs(app: App) -> list[JobSpec]:
             is_quiet=True,
         )
         for installed in app.library.list_installed()
-        if installed.sources
+        if any(not source.startswith(TABLE_PREFIX) for source in installed.sources)
     ]
 
 

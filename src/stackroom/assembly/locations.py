@@ -1,6 +1,6 @@
-"""The source at a location: a file, a file on the web, a LanceDB table or a provider's query.
+"""The source at a location: a file, a file on the web or a provider's query.
 
-What reads the web and LanceDB is loaded when one is named.
+What reads the web is loaded when an address is named.
 """
 
 import re
@@ -16,9 +16,6 @@ from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, 
 from stackroom.sources.opener import open_source
 from stackroom.sources.port import RowSource
 
-TABLE_PREFIX = "lancedb"
-"""What stands before the colon in the location of a table."""
-OPEN_TABLE = "stackroom.sources.lance.rows:open_table"
 OPEN_WEB_FILE = "stackroom.sources.web_file:open_web_file"
 WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 DATABASE_ADDRESS = re.compile(r"(postgres|mysql|mariadb)[\w+]*://", re.IGNORECASE)
@@ -53,7 +50,7 @@ def remembered_options(workshop: Workshop, name: str, location: str, options: Re
 
 
 def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a web file, a LanceDB table or a provider's query; None for any other."""
+    """Return the source of a web file or a provider's query; None for any other."""
     if DATABASE_ADDRESS.match(location):
         raise InputError(
             f"{shown_address(location)}: tables of a database server are not read; write the table to a file, as by "
@@ -63,18 +60,12 @@ def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_O
         return cast(RowSource, load_target(OPEN_WEB_FILE)(location, options, workshop.settings))
     if location.partition("://")[0] in SCHEMES and "://" in location:
         raise InputError(
-            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For all collections of a "
-            f"database, run: stackroom sync {location}; for one table, run: stackroom add lancedb:{location}#TABLE"
+            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For the collections of a "
+            f"database, run: stackroom sync {location}; for one of them, add --only NAME"
         )
-    source = _open_prefixed(workshop, location)
-    if source is not None:
-        options.require_only((), location=location)
-    return source
-
-
-def _open_prefixed(workshop: Workshop, location: str) -> RowSource | None:
     prefix, colon, query = location.partition(":")
-    if prefix == TABLE_PREFIX and colon:
-        return cast(RowSource, load_target(OPEN_TABLE)(query, workshop.settings))
     provider = workshop.packages.find_provider(prefix) if colon else None
-    return provider(query, workshop.settings) if provider else None
+    if provider is None:
+        return None
+    options.require_only((), location=location)
+    return provider(query, workshop.settings)

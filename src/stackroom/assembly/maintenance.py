@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.locations import TABLE_PREFIX, open_rows
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.model_choice import keep_calibration
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.errors import ModelError
@@ -14,7 +14,7 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from stackroom.library import LEDGER_FILE, Installed
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.sources.location import LIMIT_MARK, SourceLocation
+from stackroom.sources.location import LIMIT_MARK, TABLE_PREFIX, SourceLocation
 from stackroom.sources.port import RowSource
 from stackroom.tools.health import check_catalogue
 
@@ -35,12 +35,12 @@ class Source:
 
 
 def list_sources(app: App) -> list[Source]:
-    """Return the sources of every catalogue, without sample data of an installation that was removed."""
+    """Return the sources that catalogues can be read from again: no synced tables, no samples that were removed."""
     return [
         Source(catalogue=installed.name, location=location, is_folder=_is_folder(app, location))
         for installed in app.library.list_installed()
         for location in installed.sources
-        if not _is_former_sample(app, installed, location)
+        if not location.startswith(TABLE_PREFIX) and not _is_former_sample(app, installed, location)
     ]
 
 
@@ -110,8 +110,7 @@ def _is_provider(app: App, name: str) -> bool:
 
 
 def _is_folder(app: App, name: str) -> bool:
-    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:")
-    return not is_elsewhere and SourceLocation.parse(name).is_folder
+    return not _is_provider(app, name) and SourceLocation.parse(name).is_folder
 
 
 def _is_former_sample(app: App, installed: Installed, name: str) -> bool:

@@ -119,9 +119,9 @@ def add_command(
     """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
-    documents, the address of a file ("https://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider
-    of a catalogue package ("PREFIX:QUERY?limit=200"). Of several files with tables that belong together, or a folder of
-    them, the one with the most text becomes the catalogue, and names and sums of the others are joined to it by keys.
+    documents, the address of a file ("https://…"), or a query to a provider of a catalogue package
+    ("PREFIX:QUERY?limit=200"). Of several files with tables that belong together, or a folder of them, the one with the
+    most text becomes the catalogue, and names and sums of the others are joined to it by keys.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built;
     --title and the like change that, and infer the spec of an existing catalogue anew.

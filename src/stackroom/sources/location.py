@@ -81,6 +81,8 @@ def flag(name: str) -> str:
 NO_OPTIONS = ReadOptions()
 
 
+TABLE_PREFIX = "lancedb:"
+"""The beginning of the name of a LanceDB table, which is synced and never added."""
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)

@@ -16,7 +16,6 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.collections.sync import publish_catalogue
-from stackroom.assembly.locations import open_provider
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.cli.sync import SYNCING
 from stackroom.errors import ExpectedError, InputError, StorageError
@@ -26,6 +25,8 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.lance.database import LanceDatabase
+from stackroom.sources.lance.rows import LanceRows, open_place
 from stackroom.sources.port import RowSource
 from support.late import LateModule, require_lance
 
@@ -66,12 +67,10 @@ class Site:
         return publish_catalogue(self.here, "games", str(self.database), progress=lambda _rows: None)
 
     def open(self, table: str = "games") -> RowSource:
-        source = open_provider(self.there, f"lancedb:{self.database}#{table}")
-        assert source is not None
-        return source
+        return open_place(str(self.database), self.there.settings).open(table)
 
-    def sync(self, table: str = "games", *, name: str = "games", recipe: Recipe | None = None) -> IngestReport:
-        return self.add(self.there, self.open(table), name=name, recipe=recipe)
+    def sync(self, name: str = "games", *, recipe: Recipe | None = None) -> IngestReport:
+        return self.add(self.there, self.open(name), name=name, recipe=recipe)
 
     def table(self, name: str = "games_documents") -> Any:
         return lancedb.connect(self.database).open_table(name)
@@ -225,7 +224,7 @@ def test_documents_come_back_with_their_passages(site: Site, tmp_path: Path) -> 
         "first_line": 1,
         "last_line": 7,
     }
-    report = site.sync("notes", name="notes", recipe=package_recipe(documents))
+    report = site.sync("notes", recipe=package_recipe(documents))
     assert (report.written, report.embedded) == (2, 0)
     assert records_of(site.there, "notes") == records_of(site.here, "notes")
 
@@ -251,9 +250,10 @@ def foreign_table(dimension: int) -> Any:
 
 def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(site: Site) -> None:
     dimension = site.server.model.dimension
-    site.write("theirs", foreign_table(dimension))
+    site.write("theirs_documents", foreign_table(dimension))
     recipe = package_recipe(PACKAGES.get("documents"))
-    report = site.sync(f"theirs?model={site.server.model.name}", name="theirs", recipe=recipe)
+    table = LanceRows(LanceDatabase(str(site.database)), "theirs_documents", default_model=site.server.model.name)
+    report = site.add(site.there, table, name="theirs", recipe=recipe)
     assert (report.written, report.embedded, report.rejected) == (2, 0, 0)
     found = sorted(records_of(site.there, "theirs").values(), key=lambda one: str(one.get("path")))
     assert [(one.kind, one.get("path"), one.get("section"), one.get("title")) for one in found] == [
@@ -264,65 +264,21 @@ def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(
 
 
 def test_vectors_of_an_unnamed_model_are_made_anew(site: Site) -> None:
-    site.write("theirs", foreign_table(site.server.model.dimension))
-    report = site.sync("theirs", name="theirs", recipe=package_recipe(PACKAGES.get("documents")))
+    site.write("theirs_documents", foreign_table(site.server.model.dimension))
+    report = site.sync("theirs", recipe=package_recipe(PACKAGES.get("documents")))
     assert (report.written, report.embedded) == (2, 2)
 
 
-def test_the_model_that_lancedb_embeds_with_is_understood(site: Site) -> None:
-    embeddings = importlib.import_module("lancedb.embeddings")
-    dimension = site.server.model.dimension
-
-    class Words(embeddings.TextEmbeddingFunction):  # type: ignore[misc, name-defined]
-        name: str = "x"
-
-        def ndims(self) -> int:
-            return dimension
-
-        def generate_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return unit_vectors(len(texts), dimension)
-
-    function = embeddings.register("words-of-a-test")(Words).create(name=site.server.model.name)
-    config = embeddings.EmbeddingFunctionConfig(vector_column="vector", source_column="text", function=function)
-    site.write("theirs", pa.table({"text": ["one", "two"]}), embedding_functions=[config])
-    report = site.sync("theirs", name="theirs", recipe=package_recipe(PACKAGES.get("documents")))
-    assert (report.written, report.embedded) == (2, 0)
-
-
 def test_a_table_without_passages_can_be_mapped_by_any_spec(site: Site) -> None:
-    site.write("plain", pa.table({"id": ["a", "b"], "kind": ["game", "designer"], "title": ["Go", "Shannon"]}))
-    report = site.sync("plain", name="plain")
+    site.write(
+        "plain_documents", pa.table({"id": ["a", "b"], "kind": ["game", "designer"], "title": ["Go", "Shannon"]})
+    )
+    report = site.sync("plain")
     assert (report.written, report.rejected) == (2, 0)
     assert {one.id: one.kind for one in records_of(site.there, "plain").values()} == {"a": "game", "b": "designer"}
 
 
 # Locations
-
-
-@pytest.mark.parametrize(
-    ("location", "problem"),
-    [
-        ("lancedb:{folder}/nowhere#games", r"nowhere: no such folder; a LanceDB database is a folder or an address"),
-        ("lancedb:{folder}/lancedb#plays", r"lancedb has no table 'plays'; tables in it: games_documents; name one"),
-        ("lancedb:#games", "the LanceDB database is missing"),
-    ],
-)
-def test_a_missing_database_or_table_is_refused_with_what_would_be_right(
-    published: Site, location: str, problem: str
-) -> None:
-    with pytest.raises(InputError, match=problem):
-        open_provider(published.there, location.format(folder=published.folder))
-    assert not (published.folder / "nowhere").exists()
-
-
-def test_the_only_table_need_not_be_named_and_one_of_several_must(published: Site) -> None:
-    location = f"lancedb:{published.database}"
-    source = open_provider(published.there, location)
-    assert source is not None
-    assert source.name == f"{location}#games_documents"
-    published.write("more_documents", published.table().to_arrow())
-    with pytest.raises(InputError, match="has several tables; tables in it: games_documents, more_documents"):
-        open_provider(published.there, location)
 
 
 @pytest.mark.row("T7")
@@ -338,13 +294,13 @@ def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: ") as refused:
-        open_provider(site.there, "lancedb:s3://bucket/lancedb#games")
+        open_place("s3://bucket/lancedb", site.there.settings).open("games")
     assert not any(detail in refused.value.message for detail in (".rs", "{", "Location"))
 
 
 def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
-    with closing(App(Settings(home=tmp_path, offline=True))) as app, pytest.raises(InputError, match="offline"):
-        open_provider(app, "lancedb:gs://bucket/lancedb#games")
+    with pytest.raises(InputError, match="offline"):
+        open_place("gs://bucket/lancedb", Settings(home=tmp_path, offline=True))
 
 
 def test_without_lancedb_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from stackroom.library import Installed, require_name
 from stackroom.sources.lance.database import require_allowed
 from stackroom.sources.lance.publish import publish
 from stackroom.sources.lance.rows import LancePlace, LanceRows, open_place
+from stackroom.sources.location import TABLE_PREFIX
 
 LOCK_FILE = "collections.lock"
 MOST_FAILURES = 2
@@ -133,7 +134,7 @@ class _Sync:
 
     def _find_other_source(self, installed: Installed) -> str | None:
         """Return a source of a catalogue that is neither its table nor sample data."""
-        prefix = f"lancedb:{self.uri}#"
+        prefix = f"{TABLE_PREFIX}{self.uri}#"
         others = [source for source in installed.sources if not source.startswith(prefix)]
         if others and installed.own_declaration is None:
             is_sample = self.app.package_of(installed).is_sample

@@ -1,8 +1,6 @@
 """Rows of a LanceDB table, published by Stackroom or written by others, with their vectors.
 
-A location is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`, and the table or the name of
-the catalogue that it holds. The table may be left out where there is one. `#TABLE?model=NAME` says which model made
-the vectors of a table that does not say so itself.
+Its name as a source is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`, and the table.
 """
 
 import tempfile
@@ -15,7 +13,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-from lancedb.table import Table
 
 from stackroom.collection_settings import is_remote
 from stackroom.errors import InputError, StorageError
@@ -31,37 +28,8 @@ from stackroom.sources.lance.layout import (
     find_description,
     table_name,
 )
+from stackroom.sources.location import TABLE_PREFIX
 from stackroom.sources.port import EncodedRecord, Readings, RowSource, SourceRow, SourceVector
-
-PREFIX = "lancedb"
-MODEL_MARK = "?model="
-EMBEDDING_FUNCTIONS = b"embedding_functions"
-"""The key of a schema's metadata under which LanceDB notes the models that it embeds with itself."""
-
-
-def open_table(location: str, settings: Settings) -> "LanceRows":
-    """Return the rows of the table at `DATABASE#TABLE`; refuse where there is no such database or table."""
-    uri, _, fragment = location.partition("#")
-    table, _, model = fragment.partition(MODEL_MARK)
-    require_allowed(uri, offline=settings.offline)
-    if "://" not in uri and not Path(uri).expanduser().is_dir():
-        raise InputError(
-            f"{uri}: no such folder; a LanceDB database is a folder or an address such as s3://bucket/path"
-        )
-    database = LanceDatabase(uri)
-    return LanceRows(database, _choose_table(database, table), model=model)
-
-
-def _choose_table(database: LanceDatabase, wanted: str) -> str:
-    """Return the table of this name, or of the catalogue of this name; without a name, the only one."""
-    names = database.list_tables()
-    published = [name for name in names if name.endswith(TABLE_ENDING)]
-    matching = [name for name in (wanted, table_name(wanted)) if name in names] if wanted else published or names
-    if matching and (wanted or len(matching) == 1):
-        return matching[0]
-    problem = f"has no table '{wanted}'" if wanted else "has several tables" if matching else "has no tables"
-    known = ", ".join(names) or "none"
-    raise InputError(f"{database.uri} {problem}; tables in it: {known}; name one: {PREFIX}:{database.uri}#TABLE")
 
 
 class LanceRows(RowSource):
@@ -74,10 +42,9 @@ class LanceRows(RowSource):
     is_one_step = True
     notes: tuple[str, ...] = ()
 
-    def __init__(self, database: LanceDatabase, table: str, *, model: str = "", default_model: str = "") -> None:
+    def __init__(self, database: LanceDatabase, table: str, *, default_model: str = "") -> None:
         self._database = database
         self._table = database.get_table(table)
-        self._stated_model = model
         self._default_model = default_model
         self.description: Mapping[str, Any] | None = find_description(self._table.schema)
         """The description that Stackroom published with the table; None where another program wrote it."""
@@ -86,9 +53,8 @@ class LanceRows(RowSource):
 
     @property
     def name(self) -> str:
-        """The location that opens this table again."""
-        stated = f"{MODEL_MARK}{self._stated_model}" if self._stated_model else ""
-        return f"{PREFIX}:{self._database.uri}#{self._table.name}{stated}"
+        """The database and the table, marked as no file."""
+        return f"{TABLE_PREFIX}{self._database.uri}#{self._table.name}"
 
     @property
     def version(self) -> int:
@@ -123,11 +89,10 @@ class LanceRows(RowSource):
                     yield _published_row(number, values, known, catalogue)
 
     def find_model(self) -> ModelId | None:
-        """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
+        """Return the model of the vectors: as published, or the default one."""
         if not _has_vectors(self._table.schema):
             return None
-        name = self._stated_model or (self.description or {}).get("model") or _noted_model(self._table)
-        name = name or self._default_model
+        name = (self.description or {}).get("model") or self._default_model
         return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
 
     @contextmanager
@@ -222,19 +187,6 @@ def _metadata_of(value: Any) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             return {}
     return value if isinstance(value, dict) else {}
-
-
-def _noted_model(table: Table) -> str | None:
-    """Return the model by which LanceDB itself embeds the table's vectors."""
-    try:
-        noted = orjson.loads((table.schema.metadata or {}).get(EMBEDDING_FUNCTIONS, b"[]"))
-    except orjson.JSONDecodeError:
-        return None
-    for function in noted if isinstance(noted, list) else ():
-        if isinstance(function, dict) and function.get("vector_column", "vector") == "vector":
-            model = function.get("model")
-            return str(model.get("name") or "") if isinstance(model, dict) else None
-    return None
 
 
 def _has_vectors(schema: pa.Schema) -> bool:
