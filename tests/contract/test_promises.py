@@ -20,7 +20,7 @@ from stackroom.errors import BusyError, InputError
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
-from stackroom.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
+from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.library import PLACE_FILE
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.promises import Promises
@@ -268,7 +268,7 @@ def test_golden_questions_are_answered_alike_by_a_follower_and_have_the_same_fir
     for shelf in (embedded, searched, written):
         shelf.apply(puts)
         shelf.publish()
-    questions = write_golden_set(embedded.reader(), spec, GoldenSetRequest(questions=24))
+    questions = write_golden_set(embedded.reader(), spec, 24)
     searcher, shares = Searcher(spec=spec, embedder=embedder), []
     for question in questions:
         ours, theirs, inside = (

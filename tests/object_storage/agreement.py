@@ -11,7 +11,7 @@ from pathlib import Path
 from object_storage.stores import Store
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
-from stackroom.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
+from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.settings import EmbeddingSettings, Settings
 
 TOP = 10
@@ -45,7 +45,7 @@ def compare(library: Path, names: Sequence[str], store: Store, folder: Path, *, 
 def _compare(here: App, there: App, name: str, count: int) -> Agreement:
     catalogue = here.open_catalogue(name)
     reader = catalogue.shelf.reader()
-    asked = write_golden_set(reader, catalogue.spec, GoldenSetRequest(questions=count))
+    asked = write_golden_set(reader, catalogue.spec, count)
     queries = [question.query for question in asked if question.like is None]
     answers = [(_top_ten(here, name, query), _top_ten(there, name, query)) for query in queries]
     return Agreement(

@@ -8,7 +8,7 @@ from stackroom.assembly.app import App
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import InputError
 from stackroom.grading.asking import AskedQuestion, Asker, embed_for
-from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
+from stackroom.grading.golden_set import write_golden_set
 from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
 from stackroom.grading.questions import OWN_FILE, Question, load_own_questions, save_questions
 from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
@@ -32,20 +32,14 @@ class GradedCatalogue:
     asked: Sequence[AskedQuestion]
 
 
-def grade_catalogue(
-    app: App,
-    name: str,
-    request: GoldenSetRequest,
-    *,
-    asking: Asking = lambda _done, _all: None,
-) -> GradedCatalogue:
-    """Write the questions of a catalogue, ask them, and keep both the questions and the grade."""
+def grade_catalogue(app: App, name: str, count: int, *, asking: Asking = lambda _done, _all: None) -> GradedCatalogue:
+    """Write so many questions of a catalogue, ask them, and keep both the questions and the grade."""
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
     reader = catalogue.shelf.reader()
     own = folder / OWN_FILE
     questions = [
         *(load_own_questions(own, reader) if own.is_file() else ()),
-        *write_golden_set(reader, catalogue.spec, request),
+        *write_golden_set(reader, catalogue.spec, count),
     ]
     if not questions:
         raise InputError(

@@ -26,12 +26,6 @@ from stackroom.tools.listing import EVERY
     metavar="FILE",
     help="A file ending in .csv, .json, .jsonl, .parquet, .xlsx or .bib.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([form.value for form in ExportFormat]),
-    help="The kind of file, if its name does not say.",
-)
 @click.option("--by", multiple=True, help="Write counts by a field instead: country, year/decade; at most two.")
 @click.option("--of", help="A number: write its figures instead, by group or record by record.")
 @click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
@@ -40,7 +34,6 @@ from stackroom.tools.listing import EVERY
 def export_command(
     arguments: tuple[str, ...],
     target: str,
-    form: str | None,
     by: tuple[str, ...],
     of: str | None,
     sort: str,
@@ -57,7 +50,7 @@ def export_command(
     stated, options = split_arguments(arguments)
     if not 1 <= len(stated) <= 2:
         raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
-    chosen = _format_of(target, form)
+    chosen = _format_of(target)
     catalogue = open_app().open_catalogue(stated[0])
     query = stated[1] if len(stated) == 2 else EVERY
     params = search_params(query, options, [catalogue.spec], with_adult=adult)
@@ -72,13 +65,12 @@ def export_command(
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 
 
-def _format_of(target: str, form: str | None) -> ExportFormat:
-    ending = form or Path(target).suffix.removeprefix(".").lower()
+def _format_of(target: str) -> ExportFormat:
     try:
-        return ExportFormat(ending)
+        return ExportFormat(Path(target).suffix.removeprefix(".").lower())
     except ValueError as error:
         known = ", ".join(f".{known}" for known in ExportFormat)
-        raise InputError(f"'--to': the name must end in one of {known}; or name the kind by --format") from error
+        raise InputError(f"'--to': the name must end in one of {known}") from error
 
 
 def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:

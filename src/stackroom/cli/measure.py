@@ -25,7 +25,7 @@ from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.generic.tools import GenericTools
-from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
+from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as plain_figure
@@ -48,15 +48,15 @@ WHEN = ("before", "after")
 
 
 def grade_command(
-    app: App, name: str, request: GoldenSetRequest, *, own: Path | None, tunes: bool, resets: bool, as_json: bool
+    app: App, name: str, count: int, *, own: Path | None, tunes: bool, resets: bool, as_json: bool
 ) -> None:
-    """Grade a catalogue, tune it if asked to, and print the figures."""
+    """Grade a catalogue by so many questions, tune it if asked to, and print the figures."""
     app.library.get_installed(name)
     if own is not None:
         keep_own_questions(app, name, own)
     was_tuned = reset_tuning(app, name) if resets else False
     with progress_line(name, hidden=as_json) as line:
-        graded = grade_catalogue(app, name, request, asking=partial(line.show, "questions asked"))
+        graded = grade_catalogue(app, name, count, asking=partial(line.show, "questions asked"))
         line.hint("tuning" if tunes else "")
         tuning = tune_catalogue(graded) if tunes else None
     if as_json:
@@ -132,7 +132,6 @@ def _plain_tuning(graded: GradedCatalogue, tuning: Tuning) -> dict[str, Any]:
     type=click.IntRange(20, 10_000),
     help="How many questions to write; by default 300, or 600 to tune by.",
 )
-@click.option("--seed", type=int, help="The seed that records are drawn by; by default 0.")
 @click.option(
     "--golden", type=click.Path(path_type=Path), help="Your own questions, a golden.toml; kept with the catalogue."
 )
@@ -149,7 +148,6 @@ def _plain_tuning(graded: GradedCatalogue, tuning: Tuning) -> dict[str, Any]:
 def eval_command(
     target: str,
     questions: int | None,
-    seed: int | None,
     golden: Path | None,
     tune: bool,
     reset: bool,
@@ -172,7 +170,7 @@ def eval_command(
     tools and of the terminal; every answer is right, wrong, or said to be not understood.
     """
     app = open_app()
-    of_catalogue = {"--questions": questions, "--seed": seed, "--golden": golden, "--tune": tune, "--reset": reset}
+    of_catalogue = {"--questions": questions, "--golden": golden, "--tune": tune, "--reset": reset}
     of_folder = {"--split": split, "--binary": binary, "--model": model}
     if app.library.find_installed(target) is None and Path(target).is_dir():
         _refuse(of_catalogue, f"{target} is a folder", "is for a catalogue")
@@ -183,8 +181,8 @@ def eval_command(
         _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
-    request = GoldenSetRequest(questions=questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS), seed=seed or 0)
-    grade_command(app, target, request, own=golden, tunes=tune, resets=reset, as_json=as_json)
+    count = questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS)
+    grade_command(app, target, count, own=golden, tunes=tune, resets=reset, as_json=as_json)
 
 
 def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:

@@ -10,7 +10,6 @@ import math
 import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
@@ -55,6 +54,8 @@ MOST_DRAWN_FROM = 200_000
 """In a larger catalogue, records are drawn from so many that are spread over it."""
 TRIED_FOR_ONE = 6
 """The number of records that are tried for a question of a kind."""
+SEED = 0
+"""Of the draw: the same records give the same questions."""
 AT_ONCE = 100
 MOST_ANSWERS = 40
 """A combination of values that more records have is too wide to grade by."""
@@ -147,19 +148,11 @@ def _by_rarity(tokens: Mapping[str, str], frequencies: Frequencies) -> list[str]
     return sorted(words, key=lambda word: (counts[word], word))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenSetRequest:
-    """How many questions to write, and the seed that they are drawn by."""
-
-    questions: int = DEFAULT_QUESTIONS
-    seed: int = 0
-
-
-def write_golden_set(reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest) -> list[Question]:
-    """Return questions made from a catalogue, about as many of each kind as of another."""
-    writer = _Writer(reader, spec, request)
+def write_golden_set(reader: ShelfReader, spec: CatalogueSpec, questions: int) -> list[Question]:
+    """Return so many questions made from a catalogue, about as many of each kind as of another."""
+    writer = _Writer(reader, spec, questions)
     iterators = {kind: writer.iter_questions(kind, rule) for kind, rule in writer.rules().items()}
-    return _take_in_turn(iterators, request.questions)
+    return _take_in_turn(iterators, questions)
 
 
 def default_scope(spec: CatalogueSpec) -> Scope:
@@ -189,10 +182,10 @@ def _take_in_turn(iterators: Mapping[QuestionKind, Iterator[Question]], total: i
 class _Writer:
     """Draws records of one catalogue and makes questions of them."""
 
-    def __init__(self, reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest) -> None:
+    def __init__(self, reader: ShelfReader, spec: CatalogueSpec, questions: int) -> None:
         self._reader = reader
         self._spec = spec
-        self._request = request
+        self._tried = TRIED_FOR_ONE * questions
         self._scope = default_scope(spec)
         self._keys = spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
         self._ids = dict(zip(self._keys, reader.ids(self._keys), strict=True))
@@ -219,7 +212,7 @@ class _Writer:
         """Yield questions of one kind, each query once."""
         asked: set[str] = set()
         for record in self._draw(kind):
-            question = rule(record, random.Random(f"{self._request.seed} {kind} {record.id}"))
+            question = rule(record, random.Random(f"{SEED} {kind} {record.id}"))
             if question is not None and question.query not in asked:
                 asked.add(question.query)
                 yield question
@@ -228,11 +221,11 @@ class _Writer:
         """Yield records in an order that their ids, the kind and the seed determine."""
 
         def place(key: Key) -> float:
-            digest = hashlib.sha256(f"{self._request.seed} {kind} {self._ids[key]}".encode()).digest()
+            digest = hashlib.sha256(f"{SEED} {kind} {self._ids[key]}".encode()).digest()
             share = (int.from_bytes(digest[:8], "big") + 1) / 2**64
             return -math.log(share) / self._weights.get(key, 1.0)  # a draw by weights, without replacement
 
-        drawn = sorted(self._keys, key=place)[: TRIED_FOR_ONE * self._request.questions]
+        drawn = sorted(self._keys, key=place)[: self._tried]
         for start in range(0, len(drawn), AT_ONCE):
             some = drawn[start : start + AT_ONCE]
             records = self._reader.fetch(some, scope=self._scope)

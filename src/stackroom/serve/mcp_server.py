@@ -3,15 +3,13 @@
 Tools, resources, results and errors have their MCP form here; foreseen failures say what would be right.
 """
 
-import asyncio
 import base64
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from typing import Any, TypeVar
 
 from mcp import types
@@ -65,21 +63,6 @@ PAGE, NOTES = "io.stackroom/page", "io.stackroom/notes"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
-
-PICTURE = (
-    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='#0f766e'/>"
-    "<path d='M8 9h16M8 16h16M8 23h9' stroke='white' stroke-width='3' stroke-linecap='round'/></svg>"
-)
-ADDRESS = f"data:image/svg+xml;base64,{base64.b64encode(PICTURE.encode()).decode()}"
-SINCE = "2025-11-25"
-"""The revision that added icons."""
-
-
-def with_icon(described: Mapping[str, Any], protocol_version: str) -> dict[str, Any]:
-    """Return the description of the server with its icon, where the revision of the protocol has icons."""
-    icons = [{"src": ADDRESS, "mimeType": "image/svg+xml", "sizes": ["any"]}]
-    return {**described, "icons": icons} if protocol_version >= SINCE else dict(described)
-
 
 SAYS_NOTHING = "Invalid request parameters"
 """The SDK's message where a session has not begun, and where parameters do not have their form."""
@@ -182,10 +165,6 @@ def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceC
 CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 """The requests that are audited."""
 
-PROGRESS_EVERY_S = 2.0
-TWO_WAYS = frozenset({"stdio", "websocket"})
-"""Transports that carry messages both ways: an answer over plain HTTP is one body, without progress."""
-
 ResultT = TypeVar("ResultT")
 
 
@@ -241,7 +220,6 @@ class Handlers:
             raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
         if ctx.method == "initialize" and isinstance(result, dict):  # up to 2025-11-25
             result["instructions"] = await self._instructions(ctx)
-            result["serverInfo"] = with_icon(result["serverInfo"], result["protocolVersion"])
             self._subscribe(ctx, result["capabilities"])
             answer_extension(ctx, result["capabilities"])
         return result
@@ -276,7 +254,7 @@ class Handlers:
             capabilities=capabilities,
             instructions=await self._instructions(context),
             cache_scope="private",
-            _meta={types.SERVER_INFO_META_KEY: with_icon(server.server_info_stamp, context.protocol_version)},
+            _meta={types.SERVER_INFO_META_KEY: server.server_info_stamp},
         )
 
     async def _instructions(self, context: Context) -> str:
@@ -310,8 +288,7 @@ class Handlers:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
         with protocol_errors():
             caller = self._callers(context)
-            work = self._gate.call(caller, params.name, params.arguments or {})
-            answer = await with_progress(context, caller.via, work)
+            answer = await self._gate.call(caller, params.name, params.arguments or {})
             result = tool_result(answer)
             if shows_views(context) and answer.structured and answer.structured.get("results"):
                 principal, answer.encodings[DRAWN] = caller.principal, b""
@@ -399,21 +376,3 @@ def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
         raise MCPError(
             code=types.INVALID_PARAMS, message="'cursor' is not valid here: this list has no pages; leave it out"
         )
-
-
-async def with_progress(context: Context, via: str, work: Awaitable[ResultT]) -> ResultT:
-    """Wait for the result of a call, and tell its client meanwhile how long it has been running."""
-    if via not in TWO_WAYS or "progress_token" not in (context.meta or {}):
-        return await work
-    telling = asyncio.ensure_future(_tell(context))
-    try:
-        return await work
-    finally:
-        telling.cancel()
-
-
-async def _tell(context: Context) -> None:
-    for beat in count(1):
-        await asyncio.sleep(PROGRESS_EVERY_S)
-        seconds = beat * PROGRESS_EVERY_S
-        await context.session.report_progress(seconds, message=f"has been running for {seconds:.0f} s")

@@ -11,7 +11,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
-from stackroom.grading.golden_set import GoldenSetRequest
 from stackroom.grading.grade import find_grade
 from stackroom.grading.questions import QuestionKind
 from stackroom.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
@@ -37,7 +36,7 @@ known_weight = 2
 def grade_badly_weighed(app: App, source: Path, add: Callable[..., IngestReport]) -> GradedCatalogue:
     write_dishes(source, range(90), fame=lambda row: 37 * int(row["id"][5:]) % 100)
     add(source, declaration=BADLY_WEIGHED)
-    return grade_catalogue(app, "dishes", GoldenSetRequest(questions=240))
+    return grade_catalogue(app, "dishes", 240)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +105,7 @@ def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
     own = badly_weighed.folder / "golden.toml"
     questions = [f'[[questions]]\nquery = "{words_of(number)}"\nexpect = ["dish-{number}"]\n' for number in range(60)]
     own.write_text("".join(questions), encoding="utf-8")
-    graded = grade_catalogue(lasting_app, "dishes", GoldenSetRequest(questions=60))
+    graded = grade_catalogue(lasting_app, "dishes", 60)
     own.unlink()
     by_people = tune(graded.asked, present, spec)
     assert by_people.is_accepted, by_people.reason

@@ -14,7 +14,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.maintenance import rebuild_index
 from stackroom.assembly.self_grading import grade_catalogue
 from stackroom.errors import RegressionError
-from stackroom.grading.golden_set import GoldenSetRequest
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE
@@ -39,7 +38,7 @@ def graded_home(dishes_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     home = tmp_path_factory.mktemp("graded")
     shutil.copytree(dishes_home, home, dirs_exist_ok=True)
     with open_embedding(home) as app:
-        grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
+        grade_catalogue(app, "dishes", 60)
     return home
 
 

@@ -26,7 +26,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stackroom.errors import StorageError
 from stackroom.serve.http.docs import PLAIN_POLICY, docs_routes
 from stackroom.serve.http.guard import Authenticator
-from stackroom.serve.mcp_server import PICTURE
 from stackroom.settings import WebSettings
 
 FOLDER = Path(str(files(__package__) / "site"))
@@ -54,6 +53,12 @@ CHAT_ADDRESSES = (
     "http://127.0.0.1:11434",
 )
 """The language models that the chat can call from the browser; which of them is called, its user configures."""
+
+ICON = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='#0f766e'/>"
+    "<path d='M8 9h16M8 16h16M8 23h9' stroke='white' stroke-width='3' stroke-linecap='round'/></svg>"
+)
+"""The icon of the page."""
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE)
@@ -128,7 +133,7 @@ def with_page(
     authenticator: Authenticator | None = None,
 ) -> list[BaseRoute]:
     """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
-    icon = Response(PICTURE, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
+    icon = Response(ICON, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
     icons: list[BaseRoute] = [Route(path, icon, methods=["GET"]) for path in ("/favicon.ico", "/favicon.svg")]
     if not settings.page:
         return [*routes, *icons]
