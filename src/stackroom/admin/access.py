@@ -13,6 +13,7 @@ from stackroom.control.accounts.users import Restriction, fold_name
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER, Action, Cost
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SeveralOf
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import GenericParams, GenericResult
 
 MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
@@ -269,17 +270,6 @@ def _access_row(call: OperationCall, name: str, restriction: Restriction | None)
     )
 
 
-def _tokens_text(result: TokensResult) -> str:
-    return "\n".join([f"{result.total} tokens", *(_token_line(row) for row in result.tokens)])
-
-
-def _token_line(row: TokenRow) -> str:
-    may = f"what '{row.user}' may" if row.scopes is None else ", ".join(row.scopes)
-    sees = "the catalogues they see" if row.catalogues is None else ", ".join(row.catalogues)
-    ends = FOREVER if row.expires_at is None else f"{row.expires_at:%Y-%m-%d %H:%M:%S}Z"
-    return f"{row.kind} '{row.name}' ({row.id}) of '{row.user}': may do {may}; for {sees}; ends {ends}"
-
-
 def _access_text(row: AccessRow) -> str:
     if not row.restricted:
         return f"'{row.catalogue}' is visible to everybody"
@@ -296,7 +286,6 @@ LIST_TOKENS = Operation(
     actions=(),
     cost=Cost.READ,
     run=_list_tokens,
-    text=_tokens_text,
     rest="GET /v1/tokens",
     command="token list",
     example="--user ada",
@@ -312,7 +301,6 @@ CREATE_TOKEN = Operation(
     actions=(),
     cost=Cost.WRITE,
     run=_create_token,
-    text=_token_line,
     rest="POST /v1/tokens",
     status=201,
     command="token add",
@@ -348,7 +336,7 @@ LIST_ACCESS = _declare_access(
     result=AccessResult,
     cost=Cost.READ,
     run=_list_access,
-    text=lambda result: "\n".join(_access_text(row) for row in result.catalogues),
+    text=result_text,
     rest="GET /v1/access",
     command="access list",
     example="--json",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.row_text import QueryResult, parse_moment, query_text, require_order
+from stackroom.admin.queries import QueryResult, parse_moment, require_order, rows_text
 from stackroom.analytics.reports import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
@@ -124,7 +124,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
             action=Action.VIEW_ANALYTICS,
             cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
-            text=query_text,
+            text=rows_text,
             count_of=attrgetter("total"),
         )
     ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.row_text import FORMS, parse_moment, require_order, rows_text
+from stackroom.admin.queries import FORMS, parse_moment, require_order
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
 from stackroom.control.audit.reading import MOST_COUNTED
@@ -182,7 +182,6 @@ LIST_AUDIT = Operation(
     actions=(Action.SERVER_ADMIN,),
     cost=Cost.READ,
     run=lambda call, params: list_calls(call.control.audit, call.principal, params, now=utc_now()),
-    text=lambda result: rows_text("audit", result.total, result.rows, *result.notes),
     rest="GET /v1/audit",
     command="audit tail",
     example="-n 50 --user ada --outcome refused --since 2d",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from stackroom.admin.logs import LogRing
-from stackroom.admin.row_text import QueryResult, query_text
+from stackroom.admin.queries import QueryResult, rows_text
 from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
@@ -114,7 +114,7 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=inspector.inspect,
-            text=query_text,
+            text=rows_text,
             count_of=attrgetter("total"),
         )
     ]

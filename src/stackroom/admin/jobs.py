@@ -6,9 +6,8 @@ from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
-from stackroom.admin.row_text import more_text
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
 from stackroom.jobs.runs import JobRun
@@ -16,6 +15,7 @@ from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, OperationChoice, identity_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
 
 SCHEME = "jobs://"
@@ -232,42 +232,10 @@ def run_shape(run: JobRun) -> RunShape:
     )
 
 
-def _query_text(result: JobsQueryResult) -> str:
-    lines = [_job_line(job) for job in result.jobs] + [_run_line(run) for run in result.runs]
-    more = more_text(len(lines), result.total, has_more=result.has_more)
-    kind = "runs" if result.runs else "jobs" if result.jobs else "found"
-    return "\n".join([f"{result.total} {kind}", *lines, *more, *result.notes])
-
-
-def _job_line(job: JobShape) -> str:
-    last = f"last {_run_line(job.last_run)}" if job.last_run else "never run"
-    state = f"enabled, schedule {job.schedule}" if job.enabled else f"disabled (schedule {job.schedule})"
-    return f"{job.job_id}: {state}; {last}{_next_run(job)}; {job.description}"
-
-
-def _next_run(job: JobShape) -> str:
-    return f"; next at {_moment(job.next_run_at)}" if job.next_run_at else ""
-
-
-def _run_line(run: RunShape) -> str:
-    times = {"queued": run.queued_at, "started": run.started_at, "ended": run.ended_at}
-    shown = ", ".join(f"{name} {_moment(at)}" for name, at in times.items() if at)
-    what = "".join(f"; {name}: {text}" for name, text in (("progress", run.progress), ("error", run.error)) if text)
-    return f"run {run.run_id} of {run.job_id}: {run.state}, {shown}, by {run.requested_by} ({run.cause}){what}"
-
-
-def _moment(at: datetime) -> str:
-    """Return a time as the structured answer has it."""
-    return str(_MOMENT.dump_python(at, mode="json"))
-
-
-_MOMENT = TypeAdapter(datetime)
-
-
 _declare = partial(
     Operation, actions=(Action.SERVER_ADMIN,), needs_accounts=False, params=NamedJob, arguments=("job_id",)
 )
-_declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ, text=_query_text)
+_declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ)
 
 
 def _declare_action(name: str, **declared: Any) -> Operation:
@@ -275,17 +243,12 @@ def _declare_action(name: str, **declared: Any) -> Operation:
         name=f"job/{name}",
         result=JobsActionResult,
         cost=Cost.WRITE,
-        text=_acted_text,
         target="job_id",
         makes_accounts=name != "cancel",
         command=f"job {name}",
         rest=f"POST /v1/jobs/{{job_id}}/{name}",
         **declared,
     )
-
-
-def _acted_text(result: JobsActionResult) -> str:
-    return f"{result.done}\n{_job_line(result.job)}"
 
 
 JOB_COLUMNS = ("job_id", "schedule", "enabled", "next_run_at", "last_run")
@@ -383,7 +346,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=lambda principal, params: queries.perform(call_of(principal), params),
-            text=_query_text,
+            text=result_text,
             count_of=attrgetter("total"),
         ),
         ToolSpec(
@@ -395,7 +358,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
             cost=Cost.WRITE,
             read_only=False,
             run=lambda principal, params: actions.perform(call_of(principal), params),
-            text=_acted_text,
+            text=result_text,
             properties={"job_id": {"type": "string", "enum": sorted(board.specs)}},
         ),
     ]

@@ -19,7 +19,6 @@ from stackroom.admin.users import (
     declare_change,
     declare_query,
     listed,
-    users_text,
 )
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, MOST_A_MINUTE, Role
 from stackroom.control.accounts.users import NO_ROLE
@@ -28,6 +27,7 @@ from stackroom.errors import InputError
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.operation import CommandOption, ListParams, OperationCall, OperationChoice, identity_of
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import GenericParams, ToolSpec
 
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
@@ -268,7 +268,7 @@ def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tupl
             action=Action.MANAGE_PERMISSIONS,
             cost=Cost.READ,
             run=lambda principal, params: QUERIES.perform(call_of(principal), params),
-            text=users_text,
+            text=result_text,
             count_of=attrgetter("total"),
         ),
         ToolSpec(

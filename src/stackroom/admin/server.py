@@ -17,7 +17,7 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
-from stackroom.admin.row_text import RowsResult, more_text
+from stackroom.admin.queries import RowsResult, rows_text
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
@@ -25,7 +25,7 @@ from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
-from stackroom.tools.budget import OffsetParams, fields_text, value_text
+from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import BARE_LIST, LARGEST, GenericParams, ToolSpec, one_of
@@ -249,7 +249,7 @@ def server_tools(tool: ServerTool) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=tool.query,
-            text=_text,
+            text=rows_text,
             count_of=attrgetter("total"),
         )
     ]
@@ -327,10 +327,3 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
         "model": None if reader.model is None else str(reader.model),
         "stale": reader.stale,
     }
-
-
-def _text(result: ServerResult) -> str:
-    values = [f"{name}: {value_text(value)}" for name, value in result.values.items()]
-    more = more_text(len(result.rows), result.total, has_more=result.has_more)
-    head = f"{result.query_type}: {result.total} rows"
-    return "\n".join([head, *values, *(fields_text(row) for row in result.rows), *more, *result.notes])

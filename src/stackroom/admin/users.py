@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from stackroom.admin.row_text import more_text
 from stackroom.control.accounts.accounts import USUAL_ROLES, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
 from stackroom.model.principal import Action, Cost
 from stackroom.tools.budget import PricedResult
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SecretInput, SeveralOf
+from stackroom.tools.result_text import result_text
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
 
@@ -252,49 +252,14 @@ def _changed(action: str, user: User, *, secret: str | None = None) -> UserChang
     return UserChanged(action=action, name=user.name, user=_user_row(user), one_time_password=secret)
 
 
-MARKS = ("disabled", "has_password", "has_one_time_password")
-
-
-def _user_line(user: UserRow) -> str:
-    marks = [name for name in MARKS if getattr(user, name)]
-    values = {
-        "roles": user.roles,
-        "permissions": user.permissions,
-        "granted": user.granted,
-        "hidden catalogues": user.hidden_catalogues,
-        "sees only": user.catalogues,
-    }
-    lists = [f"{name}: {', '.join(some)}" for name, some in values.items() if some]
-    return f"{user.name}: {'; '.join([*(lists or ['no role']), *marks, f'created {user.created_at}'])}"
-
-
-def _role_line(role: RoleRow) -> str:
-    calls = "" if role.quotas is None else ", ".join(f"{cost} {number}" for cost, number in role.quotas.items())
-    parts = [", ".join(role.permissions) or "no permission", *([f"calls a minute: {calls}"] if calls else [])]
-    parts += [f"shows only: {', '.join(role.catalogues)}"] if role.catalogues is not None else []
-    return f"{role.name}: {'; '.join([*parts, *(['builtin'] if role.builtin else [])])}"
-
-
-def users_text(result: UsersResult) -> str:
-    """Return a page of users or roles, one line each."""
-    more = more_text(result.item_count, result.total, has_more=result.has_more)
-    what = "roles" if result.roles else "users"
-    lines = [*(_user_line(user) for user in result.users), *(_role_line(role) for role in result.roles)]
-    return "\n".join([f"{result.total} {what}", *lines, *more, *result.notes])
-
-
 def changed_text(result: UserChanged) -> str:
-    """Return what was done, with the one-time secret: some clients read the text only."""
-    secret = result.one_time_password
-    row = [_user_line(result.user)] if result.user else [_role_line(result.role)] if result.role else []
-    told = [f"the one-time password, which is not shown again: {secret}"] if secret else []
-    if result.valid_tokens:
-        row.append(f"{result.valid_tokens} tokens of theirs stay valid; to end them too, reset with revoke_tokens")
-    return "\n".join([f"{result.action} {result.name}: done", *row, *told])
+    """Return what was done, and after a reset how to end the tokens that are still valid."""
+    offer = ["to end their tokens too, reset with revoke_tokens"] if result.valid_tokens else []
+    return "\n".join([result_text(result), *offer])
 
 
 _declare = partial(Operation, actions=(Action.MANAGE_PERMISSIONS,))
-declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, text=users_text, empty=NO_ACCOUNTS)
+declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
 declare_change = partial(
     _declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",)
 )

@@ -20,6 +20,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.tools.endpoint import Endpoint, EndpointRequest
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult, validate_fields
 
 OF_EVERY_LIST = frozenset({"limit", "offset", "max_tokens"})
@@ -67,7 +68,6 @@ class OperationCall:
     """Returns the names of the catalogues that the caller may see."""
     open_board: Callable[[], JobBoard] | None = None
     """Returns the jobs; None where the server runs none."""
-
     opened_library: Library | None = None
     """The library; None where the surface has no operation on it."""
 
@@ -123,7 +123,7 @@ class Operation:
     """The permissions of which one is needed; empty: any authenticated caller."""
     cost: Cost
     run: Callable[[OperationCall, Any], Any]
-    text: Callable[[Any], str]
+    text: Callable[[Any], str] = result_text
     """Returns the result as text."""
 
     rest: str = ""

@@ -106,8 +106,8 @@ def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path
         ran = run(["job", "run", "backup"])
         assert ran.code == BusyError.exit_code
         assert "have it run there: stackroom job trigger backup" in ran.err
-        assert run(["job", "trigger", "backup"]).out.startswith("queued as run 1\n")
-        assert run(["job", "cancel", "backup"]).out.startswith("run 1 is taken from the queue\n")
+        assert run(["job", "trigger", "backup"]).out.startswith("done: queued as run 1\n")
+        assert run(["job", "cancel", "backup"]).out.startswith("done: run 1 is taken from the queue\n")
 
 
 def test_a_job_that_is_not_there_is_not_run(home: Path, run: Run) -> None:

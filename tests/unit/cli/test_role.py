@@ -41,7 +41,7 @@ def test_a_role_is_changed_and_what_is_not_given_stays(home: Path, run: Run) -> 
     ]
     assert (changed["permissions"], changed["quotas"]) == (["EditCatalog"], {**expected, "sql": 0})
     ran = run(["role", "change", "reader", "--allow", "AccessCatalog"])
-    assert ran.out.startswith("update_role reader: done\nreader: AccessCatalog;")
+    assert ran.out.startswith("action: update_role; name: reader\nrole: reader permissions: AccessCatalog;")
 
 
 def test_a_role_and_a_user_see_selected_catalogues_until_their_list_is_taken_away(home: Path, run: Run) -> None:
@@ -49,9 +49,9 @@ def test_a_role_and_a_user_see_selected_catalogues_until_their_list_is_taken_awa
     run(["add", str(home / "dishes.csv"), "--yes", "--no-embed"])
     made = run(["role", "add", "reader", "--allow", "AccessCatalog", "--catalogue", "dishes", "--json"]).json["role"]
     assert made["catalogues"] == ["dishes"]
-    assert "shows only: dishes" in run(["role", "change", "reader", "--read-per-minute", "3"]).out
+    assert "catalogues: dishes" in run(["role", "change", "reader", "--read-per-minute", "3"]).out
     assert "catalogues" not in run(["role", "change", "reader", "--catalogue", "all", "--json"]).json["role"]
-    assert "sees only: dishes" in run(["user", "catalogues", "ada", "dishes"]).out
+    assert "catalogues: dishes" in run(["user", "catalogues", "ada", "dishes"]).out
     assert run(["user", "show", "ada", "--json"]).json["users"][0]["catalogues"] == ["dishes"]
     assert "no catalogue 'wines'" in run(["user", "catalogues", "ada", "wines"]).err
     assert "sees only" not in run(["user", "catalogues", "ada", "all"]).out

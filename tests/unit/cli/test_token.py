@@ -44,7 +44,7 @@ def test_the_secret_stands_alone_on_standard_output_and_works(home: Path, run: R
     assert ran.code == 0
     assert secret.startswith("stk_t_")
     assert len(secret.split()) == 1
-    assert "token 'laptop'" in ran.err
+    assert "kind: token; user: ada; name: laptop" in ran.err
     assert "not shown again" in ran.err
     assert secret not in ran.err
     with control_of(home) as control:

@@ -68,7 +68,7 @@ def audit_rows(home: Path) -> list[tuple[Any, ...]]:
 def test_a_user_who_was_added_with_a_password_logs_in_with_it(home: Path, run: Run) -> None:
     ran = run(["user", "add", "Ada", "--password-stdin"], typed=f"{PASSWORD}\n")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("create ada: done\nada: roles: user; permissions: AccessCatalog; has_password")
+    assert ran.out.startswith("action: create; name: ada\nuser: ada roles: user; permissions: AccessCatalog;")
     assert can_log_in(home, "ada", PASSWORD)
     assert not can_log_in(home, "ada", f"{PASSWORD}\n")
 
@@ -81,7 +81,7 @@ def test_where_nobody_can_be_asked_a_secret_that_works_once_stands_alone_on_stan
     assert ran.code == 0
     secret = ran.out.removesuffix("\n")
     assert len(secret.split()) == 1
-    assert "create ada: done" in ran.err
+    assert "action: create; name: ada" in ran.err
     assert secret not in ran.err
     assert can_log_in(home, "ada", secret)
     assert not can_log_in(home, "ada", secret)
@@ -130,7 +130,7 @@ def test_on_a_real_terminal_a_password_is_not_shown(home: Path) -> None:
     os.close(there)
     os.close(here)
     assert (started.returncode, rest.strip()) == (0, b"")
-    assert b"create ada: done" in out
+    assert b"action: create; name: ada" in out
     assert not echoed
     assert PASSWORD.encode() not in asked
     assert can_log_in(home, "ada", PASSWORD)
@@ -171,12 +171,12 @@ def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_termi
     refused = run(["user", "delete", "ada"])
     assert refused.code == InputError.exit_code
     assert "--yes" in refused.err
-    assert run(["user", "delete", "ada", "--yes"]).out == "delete ada: done\n"
+    assert run(["user", "delete", "ada", "--yes"]).out == "action: delete; name: ada\n"
     code, _, err = at_terminal(["user", "delete", "bob"], "n")
     assert code == InterruptedByUser.exit_code
     assert "nothing was done" in err
     assert [user["name"] for user in run(["user", "list", "--json"]).json["users"]] == ["bob"]
-    assert at_terminal(["user", "delete", "bob"], "y")[:2] == (0, "delete bob: done\n")
+    assert at_terminal(["user", "delete", "bob"], "y")[:2] == (0, "action: delete; name: bob\n")
     assert run(["user", "list"]).out == f"{NO_ACCOUNTS}\n"
 
 

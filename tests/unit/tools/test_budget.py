@@ -18,6 +18,7 @@ from stackroom.tools.budget import (
     PricedResult,
     fit_answer,
     shorten_list,
+    shorten_value,
 )
 from stackroom.tools.spec import ToolResult
 
@@ -148,3 +149,11 @@ def test_a_cursor_past_the_last_item_is_answered_with_a_note_and_an_answer_that_
     past = answer(Listed, ["one", "two"], cursor="2")
     assert past == {"results": [], "notes": ["there is nothing after cursor '2'; start again without it"]}
     assert answer(Listed, ["word"], max_tokens=400) == {"results": [{"id": 0, "text": "word"}]}
+
+
+def test_a_value_that_is_too_long_is_cut_and_a_short_one_is_as_it_was() -> None:
+    assert shorten_value("one two three", 8) == "one two …"
+    assert shorten_value(["one", "two"], 6) == ["one"]
+    assert shorten_value({"a": 1}, 60) == {"a": 1}
+    assert shorten_value({"a": "one two three"}, 12).endswith("…")
+    assert shorten_value(12_345_678, 3) == 12_345_678

@@ -1,12 +1,12 @@
-"""Admin answers: rows as text, cut to a budget, and times as arguments give them (a day, a moment, how long ago)."""
+"""Queries of administrators: their rows, and times as arguments give them (a day, a moment, how long ago)."""
 
 import re
-from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from stackroom.errors import InputError
 from stackroom.tools.budget import PricedResult, fields_text
+from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, GenericResult
 
 
@@ -28,21 +28,10 @@ class QueryResult(RowsResult):
     has_more: bool
 
 
-def more_text(shown: int, total: int, *, has_more: bool) -> list[str]:
-    """Return a line that says how many rows of all are shown, where there are more."""
-    return [f"{shown} of {total} are shown; has more"] if has_more else []
-
-
-def rows_text(query_type: str, total: int, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
-    """Say what was asked for and how many rows it has, and list the page of them; then further lines."""
-    return "\n".join([f"{query_type}: {total} rows", *(fields_text(row) for row in rows), *more])
-
-
-def query_text(result: QueryResult) -> str:
-    """Return the rows of a query as text, and what to do for the next ones."""
-    more = more_text(len(result.rows), result.total, has_more=result.has_more)
-    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
-    return rows_text(result.query_type, result.total, result.rows, *more, *cursor, *result.notes)
+def rows_text(result: RowsResult) -> str:
+    """Return an answer as text: its other values, then its rows, a line each."""
+    others = result.model_copy(update={"rows": []})
+    return "\n".join([result_text(others), *map(fields_text, result.rows)])
 
 
 FORMS = "2026-11-15, 2026-11-15T12:00:00Z, or how long ago: 30m, 1h, 2d"
