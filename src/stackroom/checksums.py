@@ -92,14 +92,29 @@ def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = No
     return {name: known.get(name) or measure_file(folder / name) for name in sorted(names)}
 
 
+def sync_file(path: Path) -> None:
+    """Flush a file's content to disk."""
+    with path.open("r+b" if os.name == "nt" else "rb") as file:  # Windows syncs only files that are open for writing
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk."""
+    if os.name == "nt":
+        return  # Windows cannot open folders, and keeps renames without it
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bool = True) -> None:
     """Write a manifest in place of an earlier one, synced to disk; `is_checked`: the files were found whole before."""
     fresh = path.with_name(f"{path.name}.new")
-    with fresh.open("wb") as file:
-        file.write(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
-        file.flush()
-        if is_synced:
-            os.fsync(file.fileno())
+    fresh.write_bytes(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
+    if is_synced:
+        sync_file(fresh)
     os.replace(fresh, path)
 
 

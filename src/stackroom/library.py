@@ -27,7 +27,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import orjson
 
-from stackroom.checksums import dump_checked, load_checked, measure_files, save_sums, sum_of
+from stackroom.checksums import dump_checked, load_checked, measure_files, save_sums, sum_of, sync_file, sync_folder
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
 
 INSTALLED_FILE = "installed.json"
@@ -451,11 +451,18 @@ def _declaration_sum(folder: Path) -> str:
     return sum_of(path.read_bytes()) if path.is_file() else ""
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that a reader finds the former content or all of the new one."""
+def replace_file(path: Path, content: bytes, *, is_synced: bool = False) -> None:
+    """Write a file so that a reader finds the former content or all of the new one, and after a power cut too."""
     fresh = path.with_name(path.name + HALF_WRITTEN)
-    fresh.write_bytes(content)
-    os.replace(fresh, path)
+    try:
+        fresh.write_bytes(content)
+        if is_synced:
+            sync_file(fresh)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    if is_synced:
+        sync_folder(path.parent)
     FileWatch.written_here += 1
 
 

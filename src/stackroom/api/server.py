@@ -17,6 +17,7 @@ from stackroom.analytics.events import EventLog as EventLog
 from stackroom.background.task import FileLease as FileLease
 from stackroom.background.task import Task as Task
 from stackroom.background.task import TaskContext as TaskContext
+from stackroom.checksums import sync_folder as sync_folder
 from stackroom.control.database.engine import ControlDatabase as ControlDatabase
 from stackroom.control.database.tables import Moment as Moment
 from stackroom.control.database.tables import users as users
@@ -39,7 +40,6 @@ from stackroom.net.fetch import FetchLimits as FetchLimits
 from stackroom.net.fetch import TransferError as TransferError
 from stackroom.net.fetch import WantedFile as WantedFile
 from stackroom.net.files import open_like as open_like
-from stackroom.net.files import sync_folder as sync_folder
 from stackroom.net.polite import Clock as Clock
 from stackroom.net.polite import back_off_s as back_off_s
 from stackroom.settings import SectionT

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import filelock
 
-from stackroom.errors import StorageError
+from stackroom.errors import BusyError, StorageError
 
 LONGEST_REST_S = 60.0
 
@@ -20,7 +21,7 @@ class TaskStopped(Exception):
 
 
 class FileLease:
-    """The right to run a task, among the processes that use one folder."""
+    """The right to do something, among the processes that use one folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,18 +29,40 @@ class FileLease:
 
     def take(self) -> bool:
         """Take it, unless another process has it; tell whether this one has it now."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout:
-            return False
-        except OSError as error:
-            raise StorageError(f"{self._path}: the file cannot be locked: {error.strerror}") from error
-        return True
+        with _telling(f"{self._path}: the file cannot be locked"):
+            return self._is_acquired(wait_s=0)
 
     def release(self) -> None:
         """Give it back."""
         self._lock.release()
+
+    @contextmanager
+    def held(self, *, wait_s: float, busy: str, failed: str) -> Iterator[None]:
+        """Hold it for a block; `busy` and `failed` tell that another process has it, or that the disk fails."""
+        with _telling(failed):
+            if not self._is_acquired(wait_s=wait_s):
+                raise BusyError(busy)
+            try:
+                yield
+            finally:
+                self.release()
+
+    def _is_acquired(self, *, wait_s: float) -> bool:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=wait_s)
+        except filelock.Timeout:
+            return False
+        return True
+
+
+@contextmanager
+def _telling(failed: str) -> Iterator[None]:
+    """Turn failures of the disk into a StorageError."""
+    try:
+        yield
+    except (OSError, NotImplementedError) as error:  # no file can be locked on some file systems
+        raise StorageError(f"{failed}: {getattr(error, 'strerror', None) or error}") from error
 
 
 class TaskContext:

@@ -26,8 +26,6 @@ from stackroom.text.cells.values import is_nothing, text_of
 SCHEMA = """
 CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
 """
-HELD_ROWS = 1000
-"""The number of rows up to which a group is held in memory."""
 NUMBERED = re.compile(r"(\D*)(\d+)")
 """A place with a number, as `line 12`."""
 
@@ -36,7 +34,7 @@ NUMBERED = re.compile(r"(\D*)(\d+)")
 class GroupedRow(SourceRow):
     """Several rows of a source that are one record; `values` are those of the first."""
 
-    parts: Iterable[SourceRow]
+    parts: Sequence[SourceRow]
 
 
 def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
@@ -54,9 +52,8 @@ def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
                 else:
                     _keep(file, row, text_of(key))
             file.execute("CREATE INDEX by_key ON parts (key, number)")
-        for key, count in file.execute("SELECT key, count(*) FROM parts GROUP BY key ORDER BY min(number)"):
-            parts = _Parts(file, bytes(key))
-            yield _grouped(list(parts) if count <= HELD_ROWS else parts)
+        for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
+            yield _grouped(list(_iter_kept(file, key)))
 
 
 def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
@@ -65,35 +62,20 @@ def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
     file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
 
 
-def _grouped(parts: Iterable[SourceRow]) -> GroupedRow:
-    digests = sha256()
-    has_digests = True
-    places = []
-    for part in parts:
-        has_digests = has_digests and bool(part.digest)
-        digests.update(f"{part.place}\0{part.digest}\0".encode())
-        places.append(part.place)
-    first = next(iter(parts))
+def _iter_kept(file: apsw.Connection, key: object) -> Iterator[SourceRow]:
+    for place, packed in file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (key,)):
+        values, digest = pickle.loads(packed)
+        yield SourceRow(place=str(place), values=values, digest=digest)
+
+
+def _grouped(parts: Sequence[SourceRow]) -> GroupedRow:
+    digests = sha256("".join(f"{part.place}\0{part.digest}\0" for part in parts).encode())
     return GroupedRow(
-        place=joined_places(places),
-        values=first.values,
-        digest=digests.hexdigest() if has_digests else "",
+        place=joined_places([part.place for part in parts]),
+        values=parts[0].values,
+        digest=digests.hexdigest() if all(part.digest for part in parts) else "",
         parts=parts,
     )
-
-
-class _Parts:
-    """The rows of a group, read from the file each time they are iterated."""
-
-    def __init__(self, file: apsw.Connection, key: bytes) -> None:
-        self._file = file
-        self._key = key
-
-    def __iter__(self) -> Iterator[SourceRow]:
-        kept = self._file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (self._key,))
-        for place, packed in kept:
-            values, digest = pickle.loads(packed)
-            yield SourceRow(place=str(place), values=values, digest=digest)
 
 
 def joined_places(places: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ import apsw
 import orjson
 from sqlalchemy import update
 
+from stackroom.checksums import sync_file, sync_folder
 from stackroom.collection_settings import is_remote
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
@@ -35,7 +36,7 @@ from stackroom.errors import ConflictError, NotFoundError, StorageError
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
-from stackroom.net.files import sha256_of, sync_file, sync_folder
+from stackroom.net.files import sha256_of
 from stackroom.settings import Settings
 from stackroom.shelf.port import Checkpoint
 

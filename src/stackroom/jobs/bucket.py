@@ -15,10 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
+from stackroom.checksums import BLOCK_BYTES
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.jobs.backup import MANIFEST, NAME, backup_order, load_checksums
 from stackroom.jobs.job import JobContext
-from stackroom.net.files import BLOCK_BYTES
 from stackroom.settings import Settings
 from stackroom.sources.lance.database import DENIED, require_allowed, shorten_reason
 

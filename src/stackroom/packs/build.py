@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import InputError, StorageError
-from stackroom.library import CALIBRATION_FILE, THUMBNAILS_FOLDER, Installed
-from stackroom.net.files import holding_lock, sha256_of, sync_file, sync_folder, write_file
+from stackroom.library import CALIBRATION_FILE, HALF_WRITTEN, THUMBNAILS_FOLDER, Installed, replace_file
+from stackroom.net.files import sha256_of
 from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
@@ -44,7 +46,6 @@ DIGITS = "0123456789"
 HEX_DIGITS = frozenset("0123456789abcdef")
 LOCK_TIMEOUT_S = 60.0
 UNFINISHED = "unfinished"
-HALF_WRITTEN = ".new"
 
 Progress = Callable[[int], None]
 """Called with the number of records that were written since the last call."""
@@ -220,7 +221,7 @@ def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
     path = target / MANIFEST_FILE
     if not path.is_file() or path.read_bytes() != content:
         (target / SIGNATURE_FILE).unlink(missing_ok=True)
-        write_file(path, content)  # commit point
+        replace_file(path, content, is_synced=True)  # commit point
     for folder in target.iterdir():
         if folder.is_dir() and folder != final:
             shutil.rmtree(folder)
@@ -232,7 +233,7 @@ def _writing_pack(folder: Path) -> Iterator[None]:
     _require_pack_folder(folder)
     whole = folder.resolve()  # "." has no name
     lock, busy = whole.with_name(f"{whole.name}.lock"), f"{folder}: another process is writing the pack; wait for it"
-    with holding_lock(lock, wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
+    with FileLease(lock).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
         folder.mkdir(exist_ok=True)
         yield
     lock.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ made up for by the whole file, so that correctness never depends on one.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stackroom.errors import ExpectedError, StorageError
@@ -17,8 +17,8 @@ from stackroom.packs.places import Asset, FoundRelease
 
 logger = logging.getLogger(__name__)
 
-OnFetched = Callable[[int], None]
-"""Gets how many bytes were fetched so far."""
+OnFetched = Callable[[int, int], None]
+"""Gets how many bytes were fetched so far, and all that are to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,27 +35,11 @@ class MissingFile:
         return self.file.size_bytes if self.patch is None else self.patch.size_bytes or 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPlan:
-    """The files to fetch for a release."""
-
-    missing: tuple[MissingFile, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes to fetch."""
-        return sum(missing.size_bytes for missing in self.missing)
-
-    @property
-    def has_patches(self) -> bool:
-        """Whether some of it comes as patches."""
-        return any(missing.patch is not None for missing in self.missing)
-
-
-def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> FetchPlan:
+def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> "ReleaseFetcher":
     """Return what has to be fetched for a release, given what is here."""
     missing = [file for file in found.manifest.files if not pack.has_file(file)]
-    return FetchPlan(missing=tuple(_plan_file(file, found, pack, installed) for file in missing))
+    planned = tuple(_plan_file(file, found, pack, installed) for file in missing)
+    return ReleaseFetcher(found=found, pack=pack, missing=planned)
 
 
 def _plan_file(file: PackFile, found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> MissingFile:
@@ -70,17 +54,29 @@ def _plan_file(file: PackFile, found: FoundRelease, pack: InstalledPack, install
 
 @dataclass(slots=True, kw_only=True)
 class ReleaseFetcher:
-    """Brings the files of one release into the folder of the installed one."""
+    """The files to fetch for a release, and the folder of the installed one that they are brought into."""
 
     found: FoundRelease
     pack: InstalledPack
-    on_fetched: OnFetched = lambda _bytes: None
-    fetched_bytes: int = 0
+    missing: tuple[MissingFile, ...]
+    fetched_bytes: int = field(default=0, init=False)
     """The bytes that were fetched so far."""
+    _on_fetched: OnFetched = field(default=lambda _done, _total: None, init=False)
 
-    def bring(self, plan: FetchPlan) -> None:
+    @property
+    def size_bytes(self) -> int:
+        """The bytes to fetch."""
+        return sum(missing.size_bytes for missing in self.missing)
+
+    @property
+    def has_patches(self) -> bool:
+        """Whether some of it comes as patches."""
+        return any(missing.patch is not None for missing in self.missing)
+
+    def bring(self, on_fetched: OnFetched = lambda _done, _total: None) -> None:
         """Make all files of the release be here, and whole; what is here already is not fetched again."""
-        for missing in plan.missing:
+        self._on_fetched = on_fetched
+        for missing in self.missing:
             if missing.base is None or missing.patch is None or not self._bring_patched(missing):
                 self._bring_whole(missing.file)
         for file in self.found.manifest.files:
@@ -119,6 +115,6 @@ class ReleaseFetcher:
 
         def count(received: int) -> None:
             self.fetched_bytes = before + received
-            self.on_fetched(self.fetched_bytes)
+            self._on_fetched(self.fetched_bytes, self.size_bytes)
 
         self.found.place.bring(asset, path, max_bytes=max_bytes, on_bytes=count)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, StorageError
@@ -22,7 +23,6 @@ from stackroom.library import (
     Library,
     seal_thumbnails,
 )
-from stackroom.net.files import holding_lock
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import SHORT, THUMBNAILS_FILE, Manifest
 from stackroom.packs.thumbnails import save_thumbnails
@@ -146,8 +146,7 @@ def author_of(manifest: Manifest) -> Author:
 
 def holding_release(folder: Path, name: str) -> AbstractContextManager[None]:
     """Keep other installations and updates of a catalogue away."""
-    return holding_lock(
-        folder / LOCK_FILE,
+    return FileLease(folder / LOCK_FILE).held(
         wait_s=LOCK_TIMEOUT_S,
         busy=f"'{name}' is being installed or updated by another process; wait for it",
         failed=f"'{name}' cannot be written to; nothing was changed",

@@ -14,7 +14,7 @@ from stackroom.errors import BusyError, ConflictError, ExpectedError, InputError
 from stackroom.library import BUILDING_FILE, PACK_FOLDER, Installed, require_name
 from stackroom.net.addresses import shown_address
 from stackroom.packs.entries import BATCH_RECORDS, PackEntry
-from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch
+from stackroom.packs.fetch import ReleaseFetcher, plan_fetch
 from stackroom.packs.held import (
     SILENT,
     ReleaseHost,
@@ -28,7 +28,7 @@ from stackroom.packs.held import (
 )
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SPEC_FILE, Manifest
-from stackroom.packs.places import FoundRelease, ReleasePlace, find_release, open_place, resolved_location
+from stackroom.packs.places import ReleasePlace, find_release, open_place, resolved_location
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
 from stackroom.shelf.store_place import STORE_FILE
 
@@ -55,12 +55,9 @@ def install_release(
     found = find_release(open_place(source.place, host.settings), key=key)
     _require_named(found.manifest, name, found.place)
     _require_resumable(host, name)
-    pack = InstalledPack(host.library.folder / name / PACK_FOLDER)
-    plan = plan_fetch(found, pack, None)
-    progress.say(_describe_plan(name, found, plan))
-    return _Installation(
-        host=host, name=name, source=source, found=found, pack=pack, plan=plan, progress=progress
-    ).run()
+    files = plan_fetch(found, InstalledPack(host.library.folder / name / PACK_FOLDER), None)
+    progress.say(_describe_plan(name, files))
+    return _Installation(host=host, name=name, source=source, files=files, progress=progress).run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,35 +67,28 @@ class _Installation:
     host: ReleaseHost
     name: str
     source: ReleaseSource
-    found: FoundRelease
-    pack: InstalledPack
-    plan: FetchPlan
+    files: ReleaseFetcher
     progress: ReleaseProgress
 
     @property
     def _manifest(self) -> Manifest:
-        return self.found.manifest
+        return self.files.found.manifest
 
     def run(self) -> ReleaseReport:
         """Fetch, build and make visible."""
         loaded = self._read_spec()
-        files = ReleaseFetcher(
-            found=self.found,
-            pack=self.pack,
-            on_fetched=lambda done: self.progress.on_fetched(done, self.plan.size_bytes),
-        )
         place = self._reserve(loaded)
         try:
             with holding_release(place.folder, self.name):
                 if (installed := self.host.library.find_installed(self.name)) is not None:  # while this one waited
                     return _installed_already(installed, self.source)
-                self._install(place, loaded, files)
+                self._install(place, loaded)
         except (UnavailableError, BusyError):
             raise  # what was fetched is kept: the same command goes on
         except ExpectedError:
             self.host.library.abandon(place)
             raise
-        report = ReleaseReport.of(self._manifest, name=self.name, fetched=files.fetched_bytes)
+        report = ReleaseReport.of(self._manifest, name=self.name, fetched=self.files.fetched_bytes)
         report.written = report.records
         return report
 
@@ -107,16 +97,17 @@ class _Installation:
         file = self._manifest.get_file(SPEC_FILE)
         if file.size_bytes > MOST_SPEC_BYTES:
             raise StorageError(f"the spec of the release has {file.size_bytes:,} bytes; at most 1 MB is read")
-        return spec_of_release(self.host, self.found.read_small(file), self._manifest)
+        return spec_of_release(self.host, self.files.found.read_small(file), self._manifest)
 
-    def _install(self, place: Installed, loaded: LoadedSpec, files: ReleaseFetcher) -> None:
+    def _install(self, place: Installed, loaded: LoadedSpec) -> None:
         """Build the catalogue of a release."""
-        self.pack.save_source(self.source)
-        self.pack.save_next(NextRelease(manifest=self._manifest))
-        files.bring(self.plan)
+        pack = self.files.pack
+        pack.save_source(self.source)
+        pack.save_next(NextRelease(manifest=self._manifest))
+        self.files.bring(self.progress.on_fetched)
         self._build(place, loaded)
-        save_beside_records(place.folder, self.pack, self._manifest)
-        self.pack.settle(self._manifest)
+        save_beside_records(place.folder, pack, self._manifest)
+        pack.settle(self._manifest)
         self.host.library.complete(place, source=None)  # commit point: it is installed from here on
 
     def _reserve(self, loaded: LoadedSpec) -> Installed:
@@ -135,7 +126,7 @@ class _Installation:
         with closing(EmbeddedShelf.create(place.folder, loaded.spec, model=self._manifest.model_id)) as shelf:
             written = 0
             with shelf.exclusive():
-                for entries in _iter_batches(self.pack.iter_entries(self._manifest)):
+                for entries in _iter_batches(self.files.pack.iter_entries(self._manifest)):
                     puts = [entry.build_put(loaded.spec) for entry in entries]
                     shelf.apply(puts, author=author_of(self._manifest))
                     written += len(puts)
@@ -202,10 +193,10 @@ def _require_resumable(host: ReleaseHost, name: str) -> None:
         )
 
 
-def _describe_plan(name: str, found: FoundRelease, plan: FetchPlan) -> str:
-    manifest = found.manifest
+def _describe_plan(name: str, files: ReleaseFetcher) -> str:
+    found, manifest = files.found, files.found.manifest
     signed = "signed by the given key" if found.is_signed else "not checked by a key"
     return (
         f"{name} {manifest.version} from {found.place.shown}: {manifest.records:,} records, "
-        f"{shown_size(plan.size_bytes)} to fetch, {signed}"
+        f"{shown_size(files.size_bytes)} to fetch, {signed}"
     )

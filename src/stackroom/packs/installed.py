@@ -20,8 +20,7 @@ import orjson
 
 from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
 from stackroom.errors import StorageError
-from stackroom.library import NEXT_SPEC_FILE
-from stackroom.net.files import write_file
+from stackroom.library import NEXT_SPEC_FILE, replace_file
 from stackroom.packs.entries import PackEntry, PackReader
 from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_manifest
 from stackroom.packs.patches import check_file, compress, read_content
@@ -180,6 +179,6 @@ class InstalledPack:
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, content)
+            replace_file(path, content, is_synced=True)
         except OSError as error:
             raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -17,8 +17,10 @@ from typing import Any
 
 import orjson
 
+from stackroom.background.task import FileLease
+from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ConflictError, StorageError
-from stackroom.net.files import holding_lock, sync_file, sync_folder, write_file
+from stackroom.library import replace_file
 from stackroom.packs.build import files_folder
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
 from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
@@ -80,7 +82,7 @@ def publish_pack(pack: Path, folder: Path) -> Publication:
     manifest = load_manifest(pack)
     busy = f"{folder}: another process publishes there; wait for it"
     failed = f"{folder}: cannot be written; make room, or give another folder"
-    with holding_lock(folder / LOCK_FILE, wait_s=LOCK_TIMEOUT_S, busy=busy, failed=failed):
+    with FileLease(folder / LOCK_FILE).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=failed):
         before = list_published(folder)
         if before and before[0].manifest.content == manifest.content:
             return Publication(release=before[0], is_new=False)
@@ -159,7 +161,8 @@ def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease
 def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
     """Replace the index in one step, then remove the patches to releases that are not the newest any more."""
     entries = [_index_entry(release, folder, is_newest=release is releases[0]) for release in releases]
-    write_file(folder / INDEX_FILE, orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE))  # commit point
+    content = orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE)
+    replace_file(folder / INDEX_FILE, content, is_synced=True)  # commit point
     for release in releases[1:]:
         for path in release.patches:
             path.unlink(missing_ok=True)

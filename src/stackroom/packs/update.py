@@ -17,7 +17,7 @@ from stackroom.ingest.embedding import LateEmbedding
 from stackroom.library import PACK_FOLDER, Installed
 from stackroom.model.record import RecordId
 from stackroom.packs.entries import PackEntry, iter_differences
-from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch
+from stackroom.packs.fetch import ReleaseFetcher, plan_fetch
 from stackroom.packs.held import (
     AUTHOR_PREFIX,
     SILENT,
@@ -72,13 +72,10 @@ def update_catalogue(
         found = find_release(open_place(held.source.place, host.settings), key=held.source.key)
         if not require_successor(found.manifest, held.manifest):
             return _mended(held, found)
-        plan = plan_fetch(found, held.pack, held.manifest)
-        progress.say(_describe_plan(held, found.manifest, plan))
+        files = plan_fetch(found, held.pack, held.manifest)
+        progress.say(_describe_plan(held, files))
         held.pack.save_next(NextRelease(manifest=found.manifest))
-        files = ReleaseFetcher(
-            found=found, pack=held.pack, on_fetched=lambda done: progress.on_fetched(done, plan.size_bytes)
-        )
-        files.bring(plan)
+        files.bring(progress.on_fetched)
         change = _ReleaseChange(held=held, manifest=found.manifest)
         return change.run(fetched=files.fetched_bytes)
 
@@ -87,8 +84,8 @@ def _mended(held: HeldCatalogue, found: FoundRelease) -> ReleaseReport:
     """Fetch the files of the installed release that are damaged or gone, and report that nothing else changed."""
     report = ReleaseReport.of(held.manifest, name=held.name, former=held.manifest.version)
     if held.manifest.content == found.manifest.content:
-        files = ReleaseFetcher(found=found, pack=held.pack)
-        files.bring(plan_fetch(found, held.pack, None))
+        files = plan_fetch(found, held.pack, None)
+        files.bring()
         report.fetch_bytes = files.fetched_bytes
     if report.fetch_bytes:
         report.notes.append("files of the installed release were damaged or gone, and fetched again")
@@ -187,10 +184,11 @@ def _ids_of(shelf: EmbeddedShelf) -> list[RecordId]:
     return [record_id for keys in iter_key_batches(reader) for record_id in reader.ids(keys)]
 
 
-def _describe_plan(held: HeldCatalogue, manifest: Manifest, plan: FetchPlan) -> str:
-    how = "as a patch" if plan.has_patches else f"in {len(plan.missing)} files"
+def _describe_plan(held: HeldCatalogue, files: ReleaseFetcher) -> str:
+    manifest = files.found.manifest
+    how = "as a patch" if files.has_patches else f"in {len(files.missing)} files"
     return (
-        f"{held.name}: {held.manifest.version} → {manifest.version}, {shown_size(plan.size_bytes)} to fetch {how} "
+        f"{held.name}: {held.manifest.version} → {manifest.version}, {shown_size(files.size_bytes)} to fetch {how} "
         f"(the whole release has {shown_size(manifest.size_bytes)})"
     )
 

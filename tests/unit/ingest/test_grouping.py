@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
-from stackroom.ingest import grouping
 from stackroom.ingest.grouping import iter_records, joined_places
 from stackroom.ingest.pipeline import remove_source
 from support.ingesting import IngestBench, ListedRows
@@ -127,12 +126,6 @@ def test_a_required_field_may_be_in_any_row_of_a_group(drinks: IngestBench) -> N
     report = shelf.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12
     assert report.rejects == [("line 2", "'strength' is missing; every record needs one")]
-
-
-def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: IngestBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "HELD_ROWS", 2)
-    drinks.add(ListedRows(MIXED))
-    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
 def test_a_key_that_no_file_can_have_is_rejected_and_stops_nothing(drinks: IngestBench) -> None:

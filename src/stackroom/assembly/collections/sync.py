@@ -5,10 +5,9 @@ from the table is left alone, except for sample data. A collection that is expec
 be taken in, is skipped; the others go on. A place that fails changes nothing. This module loads LanceDB.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
@@ -25,7 +24,7 @@ from stackroom.assembly.collections.state import (
 from stackroom.assembly.model_choice import find_present_model
 from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.errors import BusyError, ExpectedError, InputError, ModelError, StorageError
+from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
 from stackroom.sources.lance.database import require_allowed
@@ -51,7 +50,8 @@ def sync_place(
     asked for the report of each collection.
     """
     home = app.settings.home
-    with _sole_sync(home):
+    busy = "another process is syncing the collections of this library; try again later"
+    with FileLease(home / LOCK_FILE).held(wait_s=0, busy=busy, failed=f"{home}: the collections cannot be synced"):
         try:
             opened = open_place(place, app.settings)
             found = opened.list_collections()
@@ -71,18 +71,6 @@ def sync_place(
 def _known_and(found: Sequence[str], before: PlaceState) -> list[str]:
     """Return the collections that have a table, and those whose table was synced and is gone."""
     return sorted({*found, *(collection.name for collection in before.collections if collection.synced_at)})
-
-
-@contextmanager
-def _sole_sync(home: Path) -> Iterator[None]:
-    """Hold the right to sync the library; BusyError where another process does."""
-    lease = FileLease(home / LOCK_FILE)
-    if not lease.take():
-        raise BusyError("another process is syncing the collections of this library; try again later")
-    try:
-        yield
-    finally:
-        lease.release()
 
 
 @dataclass(slots=True, kw_only=True)
