@@ -16,7 +16,7 @@ from stackroom.errors import ForbiddenError, StorageError
 from stackroom.model.principal import Action, Cost, Outcome, Principal
 from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall
-from stackroom.tools.spec import LARGEST, GenericParams, GenericResult, one_of
+from stackroom.tools.spec import GenericParams, GenericResult, one_of
 
 CHECKED_S = 2.0
 """How long one call checks rows."""
@@ -39,7 +39,6 @@ class ListAudit(ListParams):
     )
     since: str | None = Field(default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}")
     until: str | None = Field(default=None, max_length=LONGEST_TEXT, description="only calls before then")
-    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="no rows after this number")
     limit: Annotated[int, CommandOption("-n")] = Field(default=20, ge=1, le=1000, description="how many rows at most")
 
 
@@ -49,8 +48,6 @@ class AuditResult(GenericResult):
     rows: list[dict[str, Any]]
     total: int
     has_more: bool
-    up_to: int
-    """The number of the newest row; given with the offset of the next page, nothing moves meanwhile."""
     notes: list[str]
 
 
@@ -85,7 +82,6 @@ def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
         outcome=params.outcome,
         since=since,
         until=until,
-        up_to=params.up_to,
     )
 
 
@@ -100,10 +96,10 @@ def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now:
     is_cut = page.total == MOST_COUNTED
     notes = [f"at least {MOST_COUNTED:,} rows match; they are counted no further"] if is_cut else []
     has_more = params.offset + len(page.rows) < page.total
-    if has_more and params.up_to is None:
-        notes.append(f"calls go on meanwhile: for the next page give up_to {page.up_to} too")
+    if has_more and params.until is None:
+        notes.append("calls go on meanwhile: for pages that agree, give 'until'")
     rows = [_shown(row) for row in page.rows]
-    return AuditResult(rows=rows, total=page.total, has_more=has_more, up_to=page.up_to, notes=notes)
+    return AuditResult(rows=rows, total=page.total, has_more=has_more, notes=notes)
 
 
 def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], list[str]]:

@@ -11,8 +11,6 @@ from pydantic import Field
 from stackroom.admin.logs import LogRing
 from stackroom.admin.queries import QueryResult, rows_text
 from stackroom.errors import StorageError
-from stackroom.grading.grade import GRADE_FILE, find_grade
-from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
@@ -139,21 +137,5 @@ def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
         "model": None if shelf.model is None else str(shelf.model),
         "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
         "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
-        **_grade(catalogue),
         **shelf.counters,
-    }
-
-
-def _grade(catalogue: OpenCatalogue) -> dict[str, Any]:
-    """Return the last grade of a catalogue, and its tuned weights."""
-    folder = catalogue.folder
-    grade = find_grade(folder / GRADE_FILE) if folder else None
-    if folder is None or grade is None:
-        return {"grade": None}
-    tuned = find_tuned(folder / TUNED_FILE)
-    return {
-        "grade": round(grade.overall.ndcg_10.mean, 4),
-        "graded_at": grade.at.isoformat(timespec="seconds"),
-        "grade_questions": grade.overall.questions,
-        "tuned": tuned.plain() if tuned else None,
     }

@@ -6,11 +6,10 @@ from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
-from stackroom.jobs.runs import JobRun
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, OperationChoice, identity_of
@@ -45,8 +44,10 @@ class JobsActionParams(GenericParams):
 class RunShape(GenericResult):
     """A run."""
 
-    run_id: int
-    job_id: str
+    model_config = ConfigDict(from_attributes=True)
+
+    run_id: int = Field(validation_alias="id")
+    job_id: str = Field(validation_alias="job")
     state: str
     cause: str
     requested_by: str
@@ -134,7 +135,7 @@ def _get_job(call: OperationCall, params: NamedJob) -> JobsQueryResult:
 def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
     runs, total = call.board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
     has_more = params.offset + len(runs) < total
-    return JobsQueryResult(jobs=[], runs=[run_shape(run) for run in runs], total=total, has_more=has_more)
+    return JobsQueryResult(jobs=[], runs=[RunShape.model_validate(run) for run in runs], total=total, has_more=has_more)
 
 
 def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
@@ -149,7 +150,7 @@ def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
 
 
 def _output(found: JobOutput) -> JobOutputResult:
-    return JobOutputResult(run=run_shape(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
+    return JobOutputResult(run=RunShape.model_validate(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
 
 
 def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
@@ -194,12 +195,6 @@ def output_text(output: JobOutputResult) -> str:
     return "\n".join([*lines, "", output.output])
 
 
-def _progress_of(run: JobRun) -> str:
-    """Return the progress of a run as text."""
-    count = "" if run.done is None else str(run.done) if run.total is None else f"{run.done} of {run.total}"
-    return ", ".join(part for part in (count, run.message) if part)
-
-
 def _times(run: RunShape) -> str:
     begun = f"; started {run.started_at:%Y-%m-%d %H:%M:%S}Z" if run.started_at else ""
     return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
@@ -212,23 +207,7 @@ def _job(status: JobStatus) -> JobShape:
         schedule=status.timing.schedule.text,
         enabled=status.timing.enabled,
         next_run_at=status.timing.next_at,
-        last_run=None if status.last_run is None else run_shape(status.last_run),
-    )
-
-
-def run_shape(run: JobRun) -> RunShape:
-    """Return a run as answers have it."""
-    return RunShape(
-        run_id=run.id,
-        job_id=run.job,
-        state=run.state,
-        cause=run.cause,
-        requested_by=run.requested_by,
-        queued_at=run.queued_at,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        progress=_progress_of(run),
-        error=run.error,
+        last_run=None if status.last_run is None else RunShape.model_validate(status.last_run),
     )
 
 

@@ -213,7 +213,6 @@ class UsersMutateParams(GenericParams):
         default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
     )
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
-    session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")
     revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
     catalogues: list[str] | None = Field(
         default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"

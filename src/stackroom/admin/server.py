@@ -28,7 +28,7 @@ from stackroom.settings import Settings, read_package_sections
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import BARE_LIST, LARGEST, GenericParams, ToolSpec, one_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 CONFIG_ADDRESS = "config://server"
 
@@ -79,7 +79,7 @@ IN_USE = timedelta(days=1)
 OF_ONE_PROCESS = {
     "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
     "memory": "of this process; other servers of this library have their own",
-    "sessions": "'streams' are those of this process; users.mutate ends a session (end_sessions)",
+    "sessions": "'streams' are those of this process; users.mutate ends those of a user (end_sessions)",
 }
 """Notes on answers of which something is of one process."""
 MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
@@ -96,7 +96,7 @@ class ServerQuery(StrEnum):
     AUDIT_CHECK = "audit_check"
 
 
-OF_AUDIT = ("user", "tool", "outcome", "since", "until", "up_to")
+OF_AUDIT = ("user", "tool", "outcome", "since", "until")
 
 
 class ServerParams(OffsetParams, GenericParams):
@@ -113,7 +113,6 @@ class ServerParams(OffsetParams, GenericParams):
         default=None, max_length=LONGEST_TEXT, description="Audit: since a day, moment, or 2d, 1h ago"
     )
     until: str | None = Field(default=None, max_length=LONGEST_TEXT)
-    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="Audit: as in the first page")
     head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
 
 
@@ -189,7 +188,7 @@ class ServerTool:
         page = list_calls(audit, principal, asked, now=self.now())
         return ServerResult(
             query_type=params.query_type,
-            values={"up_to": page.up_to},
+            values={},
             rows=page.rows,
             total=page.total,
             has_more=page.has_more,

@@ -138,12 +138,6 @@ class GrantPermission(NamedUser):
     permission: SeveralOf[Action] = Field(min_length=1, description="a permission, or several")
 
 
-class EndSessions(NamedUser):
-    """The sessions of a user that are ended."""
-
-    session: str | None = Field(default=None, description="only the session or token of this id")
-
-
 def _list_users(call: OperationCall, params: ListParams) -> UsersResult:
     users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit)
     has_more = params.offset + len(users) < total
@@ -220,9 +214,8 @@ def _disable_or_enable(change: Literal["disable", "enable"], call: OperationCall
     return _changed(change, accounts.set_disabled(call.principal, params.name, disabled=change == "disable"))
 
 
-def _end_sessions(call: OperationCall, params: EndSessions) -> UserChanged:
-    accounts = call.control.accounts
-    return _changed("end_sessions", accounts.end_sessions(call.principal, params.name, credential_id=params.session))
+def _end_sessions(call: OperationCall, params: NamedUser) -> UserChanged:
+    return _changed("end_sessions", call.control.accounts.end_sessions(call.principal, params.name))
 
 
 def _delete_user(call: OperationCall, params: NamedUser) -> UserChanged:
@@ -384,8 +377,8 @@ ENABLE = declare_change(
 )
 END_SESSIONS = declare_change(
     name="account/end_sessions",
-    summary="End the sessions of a user, or one session or token of theirs.",
-    params=EndSessions,
+    summary="End the sessions of a user.",
+    params=NamedUser,
     run=_end_sessions,
 )
 DELETE_USER = declare_change(

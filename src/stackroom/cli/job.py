@@ -4,7 +4,7 @@ from functools import partial
 
 import click
 
-from stackroom.admin.jobs import JOB_OPERATIONS, run_shape
+from stackroom.admin.jobs import JOB_OPERATIONS, RunShape
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import open_board
 from stackroom.assembly.server_parts import build_server_parts
@@ -62,7 +62,7 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
         output = board.find_output(str(run.id))
     text = output.text if output else ""
     if as_json:
-        print_json({"run": run_shape(run).model_dump(mode="json"), "output": text})
+        print_json({"run": RunShape.model_validate(run).model_dump(mode="json"), "output": text})
     else:
         click.echo(safe_text(text), nl=False)
         click.echo(f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True)

@@ -74,6 +74,12 @@ class JobRun:
         """Whether it is queued or running."""
         return self.state in LIVE
 
+    @property
+    def progress(self) -> str:
+        """How far it is, as text."""
+        count = "" if self.done is None else str(self.done) if self.total is None else f"{self.done} of {self.total}"
+        return ", ".join(part for part in (count, self.message) if part)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.logs import LogRing
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
-from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
-from stackroom.grading.metrics import build_figure
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
@@ -70,20 +67,6 @@ def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Calla
     assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (50, 50, 0, 50)
     assert row["change_no"] == row["text_change_no"] == row["base_change_no"] == 50
     assert row["awaiting_vectors"] == 0
-
-
-@pytest.mark.row("N6")
-def test_the_last_grade_of_a_catalogue_is_told_with_its_weights(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
-    assert rows(on_disk, behind_gate, query_type="index")[0]["grade"] is None
-    half = build_figure([0.0, 1.0])
-    kind = KindGrade(ndcg_10=half, recall_50=half, mrr_10=half)
-    at = datetime(2026, 3, 1, tzinfo=UTC)
-    grade = Grade(at=at, records=50, model="None", kinds={"all": kind})
-    save_grade(grade, on_disk.folder / GRADE_FILE)
-    (on_disk.folder / "tuned.toml").write_text("[search]\nsmoothing_weight = 0.3\n", encoding="utf-8")
-    (row,) = rows(on_disk, behind_gate, query_type="index")
-    assert (row["grade"], row["grade_questions"], row["graded_at"]) == (0.5, 2, "2026-03-01T00:00:00+00:00")
-    assert row["tuned"] == {"smoothing_weight": 0.3}
 
 
 def test_what_changed_since_the_base_was_built_is_in_the_tail(

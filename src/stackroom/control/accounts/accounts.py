@@ -49,10 +49,8 @@ from stackroom.control.accounts.users import (
 )
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import (
-    credentials,
     role_actions,
     roles,
-    storable,
     user_grants,
     user_roles,
     users,
@@ -170,15 +168,10 @@ class Accounts:
             connection.execute(update(users).where(users.c.id == user.id).values(catalogues=catalogues))
             return get_user(connection, user.name)
 
-    def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
-        """End every session of a user, or one session or token of theirs."""
+    def end_sessions(self, actor: Principal, name: str) -> User:
+        """End every session of a user."""
         with self._changing(actor, name) as (connection, user):
-            chosen = IS_SESSION if credential_id is None else credentials.c.id == storable(credential_id)
-            is_ended = end_credentials(connection, user.id, chosen, at=self._now())
-            if credential_id is not None and not is_ended:
-                raise NotFoundError(
-                    f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid; list them first"
-                )
+            end_credentials(connection, user.id, IS_SESSION, at=self._now())
             return user
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:

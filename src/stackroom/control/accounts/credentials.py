@@ -239,9 +239,9 @@ def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) ->
     return found
 
 
-def end_credentials(connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime) -> bool:
-    """End the sessions and tokens of a user, or some, within the caller's transaction; tell whether one was valid."""
-    return connection.execute(_ending(at).where(credentials.c.user_id == user_id, *which)).rowcount > 0
+def end_credentials(connection: Connection, user_id: int, *which: ColumnElement[bool], at: datetime) -> None:
+    """End the sessions and tokens of a user, or some, within the caller's transaction."""
+    connection.execute(_ending(at).where(credentials.c.user_id == user_id, *which))
 
 
 def _find_valid(

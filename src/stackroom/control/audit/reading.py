@@ -152,8 +152,6 @@ class AuditFilter:
     since: datetime | None = None
     until: datetime | None = None
     """The end, exclusive."""
-    up_to: int | None = None
-    """The highest number, so that pages agree while rows are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +161,6 @@ class AuditPage:
     rows: list[AuditRow]
     total: int
     """How many rows match, counted up to `MOST_COUNTED`."""
-    up_to: int
-    """The highest number that was looked at."""
 
 
 def conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
@@ -179,8 +175,6 @@ def conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         found.append(audit.c.at >= to_microseconds(wanted.since))
     if wanted.until is not None:
         found.append(audit.c.at < to_microseconds(wanted.until))
-    if wanted.up_to is not None:
-        found.append(audit.c.number <= wanted.up_to)
     return found
 
 
@@ -189,11 +183,9 @@ def read_page(connection: Connection, wanted: AuditFilter, *, offset: int, limit
     conditions = conditions_of(wanted)
     newest_first = select(*COLUMNS).where(*conditions).order_by(audit.c.number.desc()).offset(offset).limit(limit)
     counted = select(audit.c.number).where(*conditions).limit(MOST_COUNTED).subquery()
-    head = find_head(connection)
     return AuditPage(
         rows=[audit_row(row) for row in connection.execute(newest_first)],
         total=int(connection.execute(select(func.count()).select_from(counted)).scalar_one()),
-        up_to=wanted.up_to or (0 if head is None else head.number),
     )
 
 

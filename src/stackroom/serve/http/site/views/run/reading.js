@@ -41,7 +41,7 @@ export function Audit({address}) {
       ? html`<select name=${name}>${OUTCOMES.map((one) => html`<option key=${one} value=${one} selected=${one === given[name]}>${one || t`any`}</option>`)}</select>`
       : html`<input name=${name} defaultValue=${given[name] ?? ""} autocomplete="off" />`}</label>`)}<button type="submit">Filter</button></form>
     <section class="card"><${Loaded} state=${state}>${({rows, total, values}) => html`<${Table} label="Calls" columns=${AUDIT_COLUMNS} rows=${rows} empty="No call matches." />
-      <${Pages} offset=${page.offset} shown=${rows.length} total=${total} size=${SIZE} onMove=${(offset) => setPage({offset, up_to: values.up_to})} />`}<//></section>`;
+      <${Pages} offset=${page.offset} shown=${rows.length} total=${total} size=${SIZE} onMove=${(offset) => setPage({offset})} />`}<//></section>`;
 }
 
 // The check goes on from where it stopped, until the last row.
