@@ -41,7 +41,6 @@ from stackroom.settings import Settings
 from stackroom.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"
-"""Name of the job that makes back-ups."""
 MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"
