@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly import measures
-from stackroom.serve.http import metrics
+from stackroom.serve.http import health, metrics
 from support.pages import ROOT
 
 pytestmark = pytest.mark.row("T8")
@@ -21,7 +21,8 @@ ENDINGS = ("_bucket", "_total", "_info")
 
 def known_names() -> set[str]:
     """Return the measures that the code writes, without the ending of a counter."""
-    read = re.findall(r'Reading\("([a-z_]+)"', Path(measures.__file__).read_text(encoding="utf-8"))
+    sources = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in (measures, health)]
+    read = [name for source in sources for name in re.findall(r'Reading\("([a-z_]+)"', source)]
     own = NAME.findall(Path(metrics.__file__).read_text(encoding="utf-8"))
     return {plain(name) for name in (*read, *own) if name}
 

@@ -23,7 +23,6 @@ from stackroom.errors import ForbiddenError, StorageError
 from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
-from stackroom.serve.http.metrics import Gauges
 from stackroom.serve.http.replies import NO_STORE, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
@@ -145,14 +144,17 @@ async def show_metrics(request: ServerRequest) -> Response:
     service, viewer = request.service, _require_viewer(request)
     states, problems = await anyio.to_thread.run_sync(service.health.states), await _find_problems(service)
     measures = await anyio.to_thread.run_sync(service.health.readings)
-    readings = Gauges(
-        streams=len(service.streams),
-        calls_in_flight=service.workers.in_flight,
-        is_ready=await _is_ready(service),
-        cache=cache_statistics(service),
-        parts={part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)},
-        readings=[reading for reading in measures if viewer.may_read(reading)],
-    )
+    cache = cache_statistics(service)
+    readings = [
+        Reading("ready", await _is_ready(service)),
+        Reading("streams_open", len(service.streams)),
+        Reading("calls_in_flight", service.workers.in_flight),
+        Reading("cache_entries", cache.entries),
+        Reading("cache_hits_total", cache.hits),
+        Reading("cache_misses_total", cache.misses),
+        *(Reading("part_ok", one.state == "ok", {"part": one.part}) for one in viewer.shown_parts(states, problems)),
+        *(reading for reading in measures if viewer.may_read(reading)),
+    ]
     accept = request.http.headers.get("accept", "")
     body, media_type = await anyio.to_thread.run_sync(lambda: service.metrics.render(readings, accept=accept))
     return Response(body, headers={"Content-Type": media_type, **NO_STORE})

@@ -1,7 +1,6 @@
 """Counters of every call, for Prometheus."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -12,7 +11,6 @@ from prometheus_client.registry import Collector
 
 from stackroom import LAYOUTS, __version__
 from stackroom.assembly.measures import Reading
-from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import AuditEntry, Outcome
 
 UNKNOWN = "unknown"
@@ -20,19 +18,6 @@ TOOL_CALL = "tools/call"
 PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED})
 """Outcomes that do not prove that the named tool exists: counting its name would let callers add endless labels."""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauges:
-    """Values that are read when metrics are requested, rather than counted at each call."""
-
-    streams: int
-    calls_in_flight: int
-    is_ready: bool
-    cache: CacheStatistics
-    parts: Mapping[str, bool] = field(default_factory=dict)
-    """Part of the server → whether it works as it should."""
-    readings: Sequence[Reading] = ()
 
 
 class Metrics:
@@ -68,8 +53,8 @@ class Metrics:
         self._seconds.labels(operation, tool).observe(entry.duration_ms / 1000)
         self._bytes.labels(operation, tool).inc(entry.result_bytes or 0)
 
-    def render(self, readings: Gauges, *, accept: str = "") -> tuple[bytes, str]:
-        """Return all metrics in an accepted format, and its media type."""
+    def render(self, readings: Sequence[Reading], *, accept: str = "") -> tuple[bytes, str]:
+        """Return the counters and these readings in an accepted format, and its media type."""
         encode: Callable[[CollectorRegistry], bytes]
         encode, media_type = choose_encoder(accept)
         self._reader.readings = readings
@@ -90,26 +75,12 @@ class Metrics:
 class _Reader(Collector):
     """Exposes readings as gauges and counters."""
 
-    readings: Gauges | None = None
+    readings: Sequence[Reading] = ()
 
     def collect(self) -> Iterable[Metric]:
-        if (now := self.readings) is None:
-            return
-        yield GaugeMetricFamily("stackroom_ready", "1 while calls are answered.", value=float(now.is_ready))
-        healthy = GaugeMetricFamily("stackroom_part_ok", "1 while a part works as it should.", labels=["part"])
-        for part, is_ok in now.parts.items():
-            healthy.add_metric([part], float(is_ok))
-        yield healthy
         build = {"version": __version__, **{f"{what}_layout": str(number) for what, number in LAYOUTS.items()}}
         yield InfoMetricFamily("stackroom_build", "The version, and the layouts that it writes.", value=build)
-        yield from _families(now.readings)
-        yield GaugeMetricFamily("stackroom_streams_open", "Open SSE streams and WebSockets.", value=now.streams)
-        yield GaugeMetricFamily(
-            "stackroom_calls_in_flight", "Calls that run or wait for their turn.", value=now.calls_in_flight
-        )
-        yield GaugeMetricFamily("stackroom_cache_entries", "Answers that are kept.", value=now.cache.entries)
-        yield CounterMetricFamily("stackroom_cache_hits", "Calls answered from the cache.", value=now.cache.hits)
-        yield CounterMetricFamily("stackroom_cache_misses", "Calls not found in the cache.", value=now.cache.misses)
+        yield from _families(self.readings)
 
 
 def _families(readings: Sequence[Reading]) -> Iterable[Metric]:
