@@ -11,7 +11,7 @@ from rich.text import Text
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
-from stackroom.cli.filters import option_of, parse_conditions, split_arguments, without_filters
+from stackroom.cli.filters import read_filters, split_arguments, takes_filters, with_options
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
@@ -27,7 +27,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.filters import ADULT, filters_of, stated_filters
+from stackroom.tools.filters import ADULT, filters_of
 from stackroom.tools.listing import is_list
 from stackroom.tools.spec import VERDICTS
 
@@ -80,6 +80,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
+@takes_filters
 def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json: bool) -> None:
     """Search CATALOGUE for QUERY, or every catalogue.
 
@@ -92,7 +93,7 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
     catalogue, query = _catalogue_and_query(stated, app)
     chosen = {catalogue.name: catalogue} if catalogue else _every_catalogue(app)
     params = search_params(query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult)
-    found = GenericTools(list(chosen.values())).search(LOCAL_USER, params, label=option_of)
+    found = GenericTools(list(chosen.values())).search(LOCAL_USER, params)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
@@ -104,10 +105,8 @@ def search_params(
     query: str, options: Sequence[str], specs: Sequence[CatalogueSpec], *, limit: int = 10, with_adult: bool
 ) -> SearchParams:
     """Return the arguments of `search` by the options of a command line."""
-    lacking = without_filters(options, {spec.name: spec for spec in specs}) if len(specs) > 1 else []
-    able = [spec for spec in specs if spec.name not in lacking]
-    filters, excluded = stated_filters(parse_conditions(options, able[0]), able[0])
-    if with_adult and any(spec.adult and ADULT not in filters_of(spec) for spec in able):
+    filters, excluded = read_filters(options, specs)
+    if with_adult and any(spec.adult and ADULT not in filters_of(spec) for spec in specs):
         filters[ADULT] = True
     text = query.encode("utf-8", "replace").decode()  # an argument may have bytes that are no text
     return SearchParams(query=text, filters=filters, exclude=excluded, limit=limit, include=["counts"])
@@ -165,7 +164,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
         click.echo(f"{found.left_out.adult} adult records are left out; --adult lists them too")
     for note in found.notes:
         if note not in verdicts:
-            click.echo(note)
+            click.echo(with_options(note))
 
 
 def _counts(found: SearchResult, *, is_listed: bool) -> str:
@@ -187,6 +186,7 @@ def _counts(found: SearchResult, *, is_listed: bool) -> str:
 @click.option("--exclude", multiple=True, help="A record to leave out; may be given more than once.")
 @click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 48))
 @json_option
+@takes_filters
 def recommend_command(
     catalogue: str,
     arguments: tuple[str, ...],
@@ -202,7 +202,7 @@ def recommend_command(
     """
     titles, options = split_arguments(arguments)
     opened = open_app().open_catalogue(catalogue)
-    filters, _ = stated_filters(parse_conditions(options, opened.spec), opened.spec)
+    filters, _ = read_filters(options, [opened.spec])
     params = RecommendParams(
         likes=list(titles),
         dislikes=list(dislike),
@@ -222,7 +222,7 @@ def recommend_command(
     for text in found.not_understood:
         click.echo(f"not understood: {text}")
     for note in found.notes:
-        click.echo(note)
+        click.echo(with_options(note))
 
 
 @click.command("similar")

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.cli.ask import FREE_OPTIONS, search_params
-from stackroom.cli.filters import option_of, split_names
+from stackroom.cli.filters import split_names, takes_filters, with_options
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.errors import InputError, did_you_mean
@@ -33,6 +33,7 @@ TITLE_CHARS = 40
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
 @json_option
 @click.pass_context
+@takes_filters
 def browse_command(
     ctx: click.Context,
     catalogue: str,
@@ -58,13 +59,13 @@ def browse_command(
     params = validate_fields(BrowseParams, {**asked, "search": search, "sort": sort})
     if ctx.get_parameter_source("limit") is not ParameterSource.DEFAULT:
         params = params.model_copy(update={"limit": limit})
-    found = GenericTools([opened]).browse(LOCAL_USER, params, label=option_of)
+    found = GenericTools([opened]).browse(LOCAL_USER, params)
     if params.has_figures:
         _show_figures(found.catalogues[0], as_json=as_json)
     else:
         _show_values(found.catalogues[0].fields[0].values, as_json=as_json)
     for note in found.notes:
-        click.echo(note, err=as_json)
+        click.echo(with_options(note), err=as_json)
 
 
 def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:

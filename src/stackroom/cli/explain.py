@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from stackroom.cli.ask import FREE_OPTIONS, search_params
-from stackroom.cli.filters import option_of, split_arguments
+from stackroom.cli.filters import split_arguments, takes_filters, with_options
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
@@ -26,6 +26,7 @@ COMMAND = "stackroom search"
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
 @click.pass_context
+@takes_filters
 def explain_command(
     ctx: click.Context,
     catalogue: str,
@@ -49,15 +50,15 @@ def explain_command(
     params = search_params(query, options, [opened.spec], limit=limit, with_adult=adult)
     tools = GenericTools([opened])
     if not ids:
-        found = tools.search(LOCAL_USER, params.model_copy(update={"explain": True}), label=option_of)
+        found = tools.search(LOCAL_USER, params.model_copy(update={"explain": True}))
         _print_hits(found.results, as_json=as_json)
         return
-    path = tools.path(LOCAL_USER, params, opened.name, label=option_of)
+    path = tools.path(LOCAL_USER, params, opened.name)
     told = explain_record(path, require_record(path.view, ids[0], LOCAL_USER), tool=COMMAND).model_dump(mode="json")
     if as_json:
         print_json(told)
     else:
-        click.echo("\n".join(explanation_lines(told)))
+        click.echo(with_options("\n".join(explanation_lines(told))))
 
 
 def _print_hits(hits: Sequence[ShownRecord], *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from stackroom.cli.ask import FREE_OPTIONS, search_params
-from stackroom.cli.filters import option_of, split_arguments, split_names
+from stackroom.cli.filters import split_arguments, split_names, takes_filters
 from stackroom.cli.opening import open_app
 from stackroom.errors import InputError
 from stackroom.generic.browse import BrowseParams
@@ -31,6 +31,7 @@ from stackroom.tools.listing import EVERY
 @click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
 @click.option("--adult", is_flag=True, help="Write adult records too.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@takes_filters
 def export_command(
     arguments: tuple[str, ...],
     target: str,
@@ -60,7 +61,7 @@ def export_command(
         figures = BrowseParams(**stated_fields, by=split_names(by) or None, of=of, sort=sort or None)
         table = tools.export_figures(LOCAL_USER, figures)
     else:
-        table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}), label=option_of)
+        table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}))
     _write_file(Path(target), write(table, chosen), force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
 

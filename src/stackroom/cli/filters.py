@@ -1,27 +1,63 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.model.scope import KIND_FIELD, Condition, NoneOf, Range
-from stackroom.tools.filters import KIND, filters_by_use, filters_of, parse_bound, values_condition
+from stackroom.tools.filters import BOUNDS, MOST_ADVISED, filters_by_use, filters_of
 
 NOT = "not-"
-NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
-DATE_RANGES = "2015, 2015-04, 2015-04-30, 2015..2016-03, 2015-04.., ..1999"
+ARGUMENT = re.compile(r"\b(filters|exclude)\.(?=\w)")
 
 
-def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[Condition]:
-    """Yield the conditions of a command line's free options."""
-    known = filters_of(spec)
-    for name, value in _pairs(arguments):
-        plain = name.removeprefix(NOT)
-        if plain not in known:
-            by_use = [field.name for field in filters_by_use(spec)]
-            options = ", ".join(f"--{one}" for one in dict.fromkeys((*by_use, *known)))
-            raise InputError(f"no filter '--{plain}'{did_you_mean(plain, list(known))}; filters: {options}")
-        yield _condition(name, known[plain], value)
+def read_filters(options: Sequence[str], specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the free options of a command line as the `filters` and the `exclude` of a call."""
+    known = {name: field for spec in specs for name, field in filters_of(spec).items()}
+    filters: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    for option, value in _pairs(options):
+        name = option.removeprefix(NOT)
+        if name not in known:
+            by_use = [field.name for spec in specs for field in filters_by_use(spec)]
+            listed = [f"--{one}" for one in dict.fromkeys((*by_use, *known))]
+            hint = did_you_mean(name, list(known))
+            raise InputError(f"no filter '--{name}'{hint}; filters: {', '.join(listed[:MOST_ADVISED])}")
+        into = excluded if option.startswith(NOT) else filters
+        into[name] = _written(option, known[name], value)
+    return filters, excluded
+
+
+def _written(option: str, field: FieldSpec, value: str) -> dict[str, str] | list[str]:
+    """Return the value of an option as a filter has it: the bounds of a range, or a list of values."""
+    found: dict[str, str] | list[str] = [part.strip() for part in value.split(",") if part.strip()]
+    if field.filter is FilterKind.RANGE or (field.brackets and ".." in value):
+        low, dots, high = value.partition("..")
+        found = {bound: text for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True) if text}
+    if not found:
+        raise InputError(f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a range")
+    return found
+
+
+def with_options(text: str) -> str:
+    """Return a message or a note with the options that its arguments were given by."""
+    return ARGUMENT.sub(lambda found: "--" if found[1] == "filters" else f"--{NOT}", text)
+
+
+def takes_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command with such options name them, and not the arguments of tools, in what it refuses."""
+
+    @wraps(command)
+    def run(*arguments: Any, **given: Any) -> None:
+        try:
+            command(*arguments, **given)
+        except InputError as error:
+            error.message = with_options(error.message)
+            raise
+
+    return run
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -41,23 +77,6 @@ def split_names(stated: Sequence[str]) -> list[str]:
     return [part.strip() for one in stated for part in one.split(",") if part.strip()]
 
 
-def without_filters(options: Sequence[str], specs: Mapping[str, CatalogueSpec]) -> list[str]:
-    """Return the catalogues that lack one of these filters; refuse filters that no catalogue has all of."""
-    names = [name.removeprefix(NOT) for name, _ in _pairs(options)]
-    known = {catalogue: filters_of(spec) for catalogue, spec in specs.items()}
-    every = list(dict.fromkeys(name for filters in known.values() for name in filters))
-    for name in names:
-        if name not in every:
-            raise InputError(
-                f"no catalogue has a filter '--{name}'{did_you_mean(name, every)}; see: stackroom browse CATALOGUE"
-            )
-    lacking = [catalogue for catalogue, filters in known.items() if not set(names) <= set(filters)]
-    if len(lacking) == len(known):
-        holders = "; ".join(f"--{name}: {', '.join(one for one in known if name in known[one])}" for name in names)
-        raise InputError(f"no catalogue has all of these filters; {holders}")
-    return lacking
-
-
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     rest = list(arguments)
     while rest:
@@ -70,38 +89,3 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
                 raise InputError(f"'{option}' wants a value; give one after it")
             value = rest.pop(0)
         yield name, value
-
-
-def _condition(name: str, field: FieldSpec, value: str) -> Condition:
-    is_negated = name.startswith(NOT)
-    if field.filter is FilterKind.RANGE or (field.brackets and ".." in value):
-        if is_negated:
-            raise InputError(f"'--{name}': a range cannot be negated; give the range that is wanted")
-        return _range(field, value)
-    values = [part.strip() for part in value.split(",") if part.strip()]
-    if not values:
-        raise InputError(f"'--{name}' wants a value; give one after it")
-    return values_condition(field, values, is_negated=is_negated)
-
-
-def option_of(condition: Condition) -> str:
-    """Return the option that a condition came from."""
-    name = KIND if condition.field == KIND_FIELD else condition.field
-    return f"--{NOT}{name}" if isinstance(condition, NoneOf) else f"--{name}"
-
-
-def _range(field: FieldSpec, value: str) -> Range:
-    low, dots, high = value.partition("..")
-    last = high if dots else low
-    try:
-        at_least = parse_bound(low, field, is_upper=False) if low or not high else None
-        at_most = parse_bound("wrong" if last.startswith(".") else last, field, is_upper=True) if last else None
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"'--{field.name}': '{value}' is not a range; right are {_ranges(field)}") from error
-    if at_least is not None and at_most is not None and at_least > at_most:
-        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {_ranges(field)}")
-    return Range(field.name, at_least, at_most)
-
-
-def _ranges(field: FieldSpec) -> str:
-    return DATE_RANGES if field.type is FieldType.DATE else NUMBER_RANGES

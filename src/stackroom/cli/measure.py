@@ -18,7 +18,6 @@ from stackroom.assembly.self_grading import (
     tune_catalogue,
 )
 from stackroom.cli.ask import search_params
-from stackroom.cli.filters import option_of
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
@@ -246,7 +245,7 @@ def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any
     """Return the answer of `stackroom search` as JSON."""
     opened = app.open_catalogue(catalogue)
     params = search_params(query, (), [opened.spec], with_adult=False)
-    return GenericTools([opened]).search(LOCAL_USER, params, label=option_of).model_dump(mode="json")
+    return GenericTools([opened]).search(LOCAL_USER, params).model_dump(mode="json")
 
 
 def _plain_figures(found: KindGrade | Quality) -> dict[str, dict[str, Any]]:

@@ -76,7 +76,7 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Placing
 from stackroom.search.ids import page_forms
-from stackroom.search.values import Label, argument_of, is_adult
+from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import (
     ByCatalogue,
@@ -132,13 +132,10 @@ class GenericTools:
         self._own = tuple(own)
         self._pool = new_pool("catalogue", max(1, min(4, len(catalogues))))
 
-    def search(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> SearchResult:
-        """Search one catalogue in its own order, or all of them merged by strength; or list what has the filters.
-
-        `label` returns the name of the argument that a condition came from.
-        """
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Search one catalogue in its own order, or all of them merged by strength; or list what has the filters."""
         chosen, notes = self._chosen(params)
-        scoped, readings = _read(chosen, params, principal, label)
+        scoped, readings = _read(chosen, params, principal)
         found = self._find(params, scoped, readings, principal)
         understood, asked = None, params
         if len(readings) == 1:
@@ -165,14 +162,14 @@ class GenericTools:
             **result_parts(asked, scoped, found, CallerMedia(principal, self._media)),
         )
 
-    def export(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> ExportedTable:
+    def export(self, principal: Principal, params: SearchParams) -> ExportedTable:
         """Return all records that a search of one catalogue lists, in its order, as a table; or counts by a `facet`."""
         if params.facet:
             counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
-            facets = self.search(principal, counted, label=label).facets
+            facets = self.search(principal, counted).facets
             return facet_table(facets[0]) if facets else plain_table([params.facet, "count"], [])
         chosen, _ = self._chosen(params)
-        scoped, readings = _read(chosen, params, principal, label)
+        scoped, readings = _read(chosen, params, principal)
         view = only_view(scoped.views, "catalogue")
         if not params.ids and (is_list(params.query) or readings[view.name].is_list):
             return table_of(view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False)
@@ -214,15 +211,13 @@ class GenericTools:
             return found
         return search_keys(view, reading, may_order=True).page(start, limit)
 
-    def path(
-        self, principal: Principal, params: SearchParams, name: str, _kind: str = "", *, label: Label = argument_of
-    ) -> SearchPath:
+    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str = "") -> SearchPath:
         """Return how `search` searches one catalogue."""
         if is_list(params.query):
             raise InputError("a list has no ranking to explain; give a query in words")
         view = self._get(name).view()
         require_excludable(params.exclude or {}, [view.spec])
-        scope, notes = scope_of(view, _asked(params, principal, label))
+        scope, notes = scope_of(view, _asked(params, principal))
         within = in_area(view, scope, params.area)
         return usual_path(view, params.query, scope=within, limit=FURTHEST, page=params.limit, notes=notes)
 
@@ -308,11 +303,11 @@ class GenericTools:
             has_cells="cells" in params.include,
         )
 
-    def browse(self, principal: Principal, params: BrowseParams, *, label: Label = argument_of) -> BrowseResult:
+    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
         """List the catalogues with their fields, the values of one field, or figures by group."""
         params = self._of_one(params)
         chosen, notes = self._chosen(params)
-        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params, label)
+        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
         if params.include:
             return self._overviews(scoped, principal)
         browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
@@ -332,7 +327,7 @@ class GenericTools:
         media, seen = CallerMedia(principal, self._media), Scope(visibility=principal.visibility)
 
         def described(view: CatalogueView) -> BrowsedCatalogue:
-            listed = scope_of(view, _asked(SearchParams(query=EVERY), principal, argument_of))[0]
+            listed = scope_of(view, _asked(SearchParams(query=EVERY), principal))[0]
             return BrowsedCatalogue(
                 name=view.name,
                 title=view.spec.title,
@@ -379,7 +374,7 @@ class GenericTools:
         name, filters = params.catalogue, params.filters or {}
         chosen = self._catalogues if name is None else self._only(name)
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
-        if name is not None:
+        if len(chosen) == 1:
             return chosen, []
         problems = {catalogue: _filter_problem(filters, self._get(catalogue).spec) for catalogue in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
@@ -536,7 +531,7 @@ def _find_by_title(view: CatalogueView, stated: str, scope: Scope) -> FoundRecor
     return FoundRecord(view, choice.record) if choice.record and choice.is_certain else None
 
 
-def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Label) -> ScopeRequest:
+def _asked(params: SearchParams | BrowseParams, principal: Principal) -> ScopeRequest:
     filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
     has_words = isinstance(params, BrowseParams) or is_list(query)
     words = words_conditions(words_of_list(query)) if has_words else []
@@ -544,16 +539,15 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Lab
         query=words_of_list(query),
         visibility=principal.visibility,
         conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
-        label=label,
         with_adult=lambda spec: includes_adult(filters, spec),
     )
 
 
 def _read(
-    chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal, label: Label
+    chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
 ) -> tuple[CatalogueScopes, Mapping[str, ReadQuestion]]:
     """Return how each catalogue reads a call, and the scope in which it answers."""
-    scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal, label))
+    scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
     if params.area:
         view = only_view(scoped.views, "area")
         scoped = replace(scoped, scopes={view.name: in_area(view, scoped.scopes[view.name], params.area)})
@@ -579,12 +573,10 @@ def has_filters(params: SearchParams) -> bool:
     return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT} or params.area)
 
 
-def _browsed_scopes(
-    views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams, label: Label
-) -> CatalogueScopes:
+def _browsed_scopes(views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams) -> CatalogueScopes:
     """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
     if params.has_figures or params.has_limits:
-        return scope_each(views, _asked(params, principal, label))
+        return scope_each(views, _asked(params, principal))
     return CatalogueScopes(
         views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[]
     )

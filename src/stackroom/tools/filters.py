@@ -176,13 +176,6 @@ def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpe
             raise InputError(f"'exclude.{name[:60]}': nothing can be excluded by it{hint}; known: {', '.join(known)}")
 
 
-def values_condition(field: FieldSpec, values: Sequence[str], *, is_negated: bool = False) -> AnyOf | AllOf | NoneOf:
-    """Return the condition that a record has any of the values, all or none."""
-    if is_negated:
-        return NoneOf(field.name, tuple(values))
-    return (AllOf if field.filter is FilterKind.ALL_OF else AnyOf)(field.name, tuple(values))
-
-
 def _bounds(of: str | list[str]) -> dict[str, Any]:
     properties = {bound: {"type": of} for bound in BOUNDS}
     return {"type": "object", "additionalProperties": False, "properties": properties}
@@ -213,7 +206,8 @@ def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], spec: Cata
     is_number = isinstance(asked, Mapping | int | float) and not isinstance(asked, bool)
     if field.filter is FilterKind.RANGE or (field.brackets and is_number):
         return _range(name, asked, field)
-    return values_condition(field, _values(f"filters.{name}", asked, field))
+    has_all = field.filter is FilterKind.ALL_OF
+    return (AllOf if has_all else AnyOf)(field.name, _values(f"filters.{name}", asked, field))
 
 
 def filter_advice(spec: CatalogueSpec) -> str:
@@ -264,17 +258,12 @@ def _bound(name: str, value: Any, field: FieldSpec, *, is_upper: bool) -> float 
     if value is None:
         return None
     try:
-        return parse_bound(value, field, is_upper=is_upper)
+        return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value, field)
     except OverflowError as error:
         raise InputError(f"'filters.{name}': the number is too large; {GREATEST:g} is the greatest") from error
     except ValueError as error:
         right = f"a date; right are {DATES}" if field.type is FieldType.DATE else "a number"
         raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not {right}") from error
-
-
-def parse_bound(value: Any, field: FieldSpec, *, is_upper: bool) -> float:
-    """Return a bound of a range by a field; raise ValueError where it is none, OverflowError where it is too large."""
-    return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value, field)
 
 
 def _day_number(text: str, *, is_upper: bool) -> float:
