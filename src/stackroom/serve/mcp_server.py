@@ -58,8 +58,8 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-PAGE, NOTES = "io.stackroom/page", "io.stackroom/notes"
-"""The keys in the `_meta` of a resource's content: which part of the resource it is, and remarks such as its age."""
+NOTES = "io.stackroom/notes"
+"""The key in the `_meta` of a resource's content that has remarks such as its age."""
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
@@ -154,8 +154,7 @@ def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
 
 def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
     """Return the content of a resource as MCP has it."""
-    beside = {PAGE: content.page and content.page.plain(), NOTES: list(content.notes)}
-    meta = {name: value for name, value in beside.items() if value} or None
+    meta = {NOTES: list(content.notes)} if content.notes else None
     if content.blob is None:
         return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
     blob = base64.b64encode(content.blob).decode()

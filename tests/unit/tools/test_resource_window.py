@@ -1,6 +1,7 @@
 """Parts of resources: budgets and cursors in their addresses."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,7 @@ from stackroom.tools.toolbox import Toolbox
 pytestmark = [pytest.mark.row("N8"), pytest.mark.row("Z14")]
 
 ADDRESS = "notes://one"
+REST = re.compile(r"\[stackroom: .*cursor=(\d+)\]\n\n")
 
 
 def iter_parts(content: ResourceContent | ContentList, tokens: int) -> Iterator[ResourceContent]:
@@ -26,7 +28,11 @@ def iter_parts(content: ResourceContent | ContentList, tokens: int) -> Iterator[
         query = f"max_tokens={tokens}" + (f"&cursor={cursor}" if cursor else "")
         part = fit_content(content, parse_window(ADDRESS, query), is_file=False)
         yield part
-        cursor = part.page.cursor if part.page else None
+        if isinstance(content, ContentList):
+            cursor = json.loads(part.text or "").get("cursor")
+        else:
+            following = REST.match(part.text or "")
+            cursor = following and following[1]
 
 
 def own_text(part: ResourceContent) -> str:

@@ -20,34 +20,12 @@ from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, parse_addres
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContentPage:
-    """The part of a resource that was read: how much of it, and how to read on."""
-
-    unit: str
-    """The word for what is counted: characters, parts, or the name of a list."""
-    count: int
-    total: int
-    cursor: str | None
-    """Continues after the part; None where it is the last."""
-    first: int | None = None
-    """The number of the first of them; None where they have none."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the page as JSON values."""
-        place = {} if self.first is None else {"first": self.first, "last": self.first + self.count - 1}
-        size = {"unit": self.unit, "count": self.count, **place, "total": self.total}
-        return {**size, "has_more": self.cursor is not None, **({"cursor": self.cursor} if self.cursor else {})}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceContent:
     """The content at a URI: text or bytes."""
 
     mime_type: str
     text: str | None = None
     blob: bytes | None = None
-    page: ContentPage | None = None
-    """The part that this is; None where it is the whole."""
     flags: tuple[Flag, ...] = ()
     """The places whose text reads like an instruction; set by the gate."""
     notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from stackroom.errors import InputError
 from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten_value
-from stackroom.tools.resources.resource import ContentList, ContentPage, ResourceContent
+from stackroom.tools.resources.resource import ContentList, ResourceContent
 
 JSON = "application/json"
 MARK = "[stackroom:"
@@ -115,12 +115,10 @@ def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
         raise wrong_cursor()
     room = window.size_bytes - HEAD_BYTES - len(window.rest(str(len(text))))
     end = start + _fitting_length(text[start:], room)
-    cursor = str(end) if end < len(text) else None
-    page = ContentPage(unit="characters", first=start + 1, count=end - start, total=len(text), cursor=cursor)
-    rest = f"; the rest: {window.rest(cursor)}" if cursor else ""
+    rest = f"; the rest: {window.rest(str(end))}" if end < len(text) else ""
     head = f"{MARK} characters {start + 1}–{end} of {len(text)} follow{rest}]"
     mime_type = "text/plain" if content.mime_type == JSON else content.mime_type  # a part of JSON is none
-    return ResourceContent(mime_type=mime_type, text=f"{head}\n\n{text[start:end]}", page=page)
+    return ResourceContent(mime_type=mime_type, text=f"{head}\n\n{text[start:end]}")
 
 
 def _fitting_length(text: str, room: int) -> int:
@@ -142,9 +140,7 @@ def _fit_list(content: ContentList, window: ReadWindow) -> ResourceContent:
     more = {"has_more": cursor is not None, **({"cursor": cursor} if cursor else {})}
     head = json_text({"total": content.total, **more, **content.head})
     lines = ",\n".join(shown)
-    text = f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}"
-    page = ContentPage(unit=content.name, count=len(shown), total=content.total, cursor=cursor)
-    return ResourceContent(mime_type=JSON, text=text, page=page)
+    return ResourceContent(mime_type=JSON, text=f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}")
 
 
 def _fitting_items(items: Iterator[tuple[str, Any]], room: int) -> tuple[list[str], str | None]:
