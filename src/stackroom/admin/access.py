@@ -86,7 +86,6 @@ class ListTokens(ListParams):
 
     user: str | None = Field(default=None, description="only those of this user; default: all that you may see")
     sessions: bool = Field(default=False, description="sessions of people who logged in too")
-    ended: bool = Field(default=False, description="also those that were revoked or are over")
 
 
 class CreateToken(GenericParams):
@@ -140,9 +139,8 @@ def _list_tokens(call: OperationCall, params: ListTokens) -> TokensResult:
     if user is not None and fold_name(user) != call.principal.name and not manages:
         raise ForbiddenError(f"tokens of others need the permission {' or '.join(MANAGES_ACCESS)}; leave out 'user'")
     known = call.control.credentials
-    rows = [_token_row(call, one) for one in (known.list_of(user) if user else known.list_all(ended=params.ended))]
-    rows = [row for row in rows if row.kind == "token" or params.sessions]
-    rows = [row for row in rows if row.state == "valid" or params.ended]
+    rows = [_token_row(call, one) for one in (known.list_of(user) if user else known.list_all())]
+    rows = [row for row in rows if row.state == "valid" and (row.kind == "token" or params.sessions)]
     shown, has_more = params.page_of(rows)
     return TokensResult(tokens=shown, total=len(rows), has_more=has_more)
 

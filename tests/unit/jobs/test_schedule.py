@@ -69,8 +69,6 @@ def test_a_manual_schedule_is_never_due() -> None:
         ("0h", "not between a minute and a year"),
         ("１h", "not understood"),
         ("٠ ٣ * * *", "not understood"),
-        ("*/99 * * * *", "a step of 99 is longer than its field; 59 is the longest"),
-        ("0 1,2-20/24 * * *", "a step of 24"),
         ("*/0 * * * *", "bad minute"),
         ("61 * * * *", "bad minute; write an interval"),
         ("* 24 * * *", "bad hour"),

@@ -152,13 +152,10 @@ class Credentials:
             rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
             return [_credential(row) for row in rows]
 
-    def list_all(self, *, ended: bool = False, used_since: datetime | None = None) -> list[Credential]:
-        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given.
-
-        `ended`: also those that were revoked, are over, or are of a disabled user.
-        """
+    def list_all(self, *, used_since: datetime | None = None) -> list[Credential]:
+        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
         is_used = true() if used_since is None else or_(IS_SESSION, credentials.c.last_used_at >= used_since)
-        is_live = true() if ended else and_(_is_valid(self._now()), users.c.disabled.is_(False))
+        is_live = and_(_is_valid(self._now()), users.c.disabled.is_(False))
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
         with self._database.read() as connection:
             rows = connection.execute(_selected(and_(is_live, is_used)).order_by(*order).limit(MOST_LISTED))

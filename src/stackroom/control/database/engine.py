@@ -65,8 +65,8 @@ BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = LAYOUTS["accounts"]
-FORMER_VERSIONS = (7, 9)
-"""Brought to the present one when they are opened; others were steps before the first release."""
+FORMER_VERSION = 7
+"""Brought to the present one when it is opened; others were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
 FORMS = "postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
@@ -273,7 +273,7 @@ class ControlDatabase:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
         with self._reading() as connection:
             version = self._schema_version(connection)
-        if version in FORMER_VERSIONS and (file := find_file(self)) is not None:
+        if version == FORMER_VERSION and (file := find_file(self)) is not None:
             kept = file.with_name(f"{file.name}.layout-{version}")
             copy_database(file, kept, lambda: None)
             logger.warning(
@@ -284,7 +284,7 @@ class ControlDatabase:
                 SCHEMA_VERSION,
                 kept,
             )
-        if version in (0, *FORMER_VERSIONS):
+        if version in (0, FORMER_VERSION):
             version = self._create_schema()
         if version != SCHEMA_VERSION:
             kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
@@ -312,7 +312,7 @@ class ControlDatabase:
         with self._writing() as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
-            if version not in (0, *FORMER_VERSIONS):
+            if version not in (0, FORMER_VERSION):
                 return version
             for table in WHOLE_ROWS if self.dialect == "sqlite" else ():  # made anew over the new columns
                 connection.exec_driver_sql(f"DROP INDEX IF EXISTS {table.name}_whole")

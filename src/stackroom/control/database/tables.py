@@ -23,7 +23,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    inspect,
     text,
 )
 from sqlalchemy.types import TypeDecorator
@@ -306,21 +305,15 @@ events = Table(
 
 
 def upgrade_tables(connection: Connection) -> None:
-    """Bring the tables of a former version to this one: what is gone is dropped, what is missing is created."""
+    """Bring the tables of the former version to this one: what is gone is dropped, what is missing is created."""
     for name in ("upgrades", "audit_compared"):
         connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
-    if "external" in _columns(connection, users):
-        connection.execute(text("ALTER TABLE users DROP COLUMN external"))
+    connection.execute(text("ALTER TABLE users DROP COLUMN external"))
     for table in (users, roles):
-        if "catalogues" not in _columns(connection, table):
-            connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN catalogues TEXT"))
+        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN catalogues TEXT"))
     METADATA.create_all(connection)
     for index in audit.indexes:
         index.create(connection, checkfirst=True)
-
-
-def _columns(connection: Connection, table: Table) -> set[str]:
-    return {column["name"] for column in inspect(connection).get_columns(table.name)}
 
 
 def create_tables(connection: Connection) -> None:
