@@ -17,7 +17,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
 from stackroom.packs.held import shown_size
 from stackroom.packs.manifest import Manifest, load_manifest
-from stackroom.packs.publish import Publication, publish_pack
+from stackroom.packs.publish import PublishedRelease, publish_pack
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.verify import check_pack, check_signature
 
@@ -116,26 +116,24 @@ def _build(
         return build_pack(reader, label, folder, progress=count)
 
 
-def _publication_json(published: Publication) -> dict[str, object]:
-    release = published.release
+def _publication_json(release: PublishedRelease) -> dict[str, object]:
     return {
         "catalogue": release.manifest.catalogue,
         "version": release.manifest.version,
         "tag": release.tag,
         "content": release.manifest.content,
-        "published": published.is_new,
-        "files": [str(path) for path in release.files] if published.is_new else [],
-        "size_bytes": published.size_bytes,
+        "published": release.is_new,
+        "files": [str(path) for path in release.files] if release.is_new else [],
+        "size_bytes": release.size_bytes,
     }
 
 
-def _publication_summary(published: Publication, folder: Path) -> str:
-    release = published.release
+def _publication_summary(release: PublishedRelease, folder: Path) -> str:
     name = f"{release.manifest.catalogue} {release.manifest.version}"
-    if not published.is_new:
+    if not release.is_new:
         return f"{name} is the newest release of {folder} already"
     patches = f", {len(release.patches)} of them patches" if release.patches else ""
-    size = f"{len(release.files)} files{patches}, {shown_size(published.size_bytes)}"
+    size = f"{len(release.files)} files{patches}, {shown_size(release.size_bytes)}"
     return f"{name} is published in {folder}: {size}"
 
 

@@ -15,16 +15,15 @@ from stackroom.errors import ExpectedError
 from stackroom.packs.held import ReleaseProgress, ReleaseReport, shown_size
 from stackroom.packs.install import install_release
 from stackroom.packs.signing import load_public_key
-from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
+from stackroom.packs.update import list_released, roll_back, update_catalogue
 
 SHOWN_CONFLICTS = 20
 
 
 @click.command("update")
 @click.argument("name", required=False)
-@click.option("--check", is_flag=True, help="Look for a newer release and say its size; change nothing.")
 @json_option
-def update_command(name: str | None, check: bool, as_json: bool) -> None:
+def update_command(name: str | None, as_json: bool) -> None:
     """Update NAME, or every catalogue that was installed from a place, to its newest release.
 
     Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
@@ -39,7 +38,7 @@ def update_command(name: str | None, check: bool, as_json: bool) -> None:
     reports, failures = [], []
     for one in names:
         try:
-            report = check_update(app, one) if check else _updated(app, one, is_quiet=as_json)
+            report = _updated(app, one, is_quiet=as_json)
         except ExpectedError as error:  # the other catalogues are updated all the same
             failures.append(error)
             reports.append({"catalogue": one, "error": error.code, "message": error.message})
@@ -60,13 +59,7 @@ def _updated(app: App, name: str, *, is_quiet: bool) -> ReleaseReport:
 
 
 def _print_update(report: ReleaseReport) -> None:
-    if report.available:
-        size = shown_size(report.fetch_bytes)
-        click.echo(
-            f"{report.catalogue}: {report.available} is available ({size} to fetch); {report.version} is installed"
-        )
-        click.echo(f"to install it: stackroom update {report.catalogue}")
-    elif report.is_changed:
+    if report.is_changed:
         click.echo(
             f"{report.catalogue}: {report.former} → {report.version}: {report.written} records written, "
             f"{report.removed} removed, {shown_size(report.fetch_bytes)} fetched"

@@ -59,10 +59,8 @@ class ReleaseReport:
     """The version that is installed now."""
     former: str = ""
     """The version before; empty where there was none."""
-    available: str = ""
-    """A newer version that was found and not installed."""
     fetch_bytes: int = 0
-    """The bytes that were fetched, or would be."""
+    """The bytes that were fetched."""
     written: int = 0
     removed: int = 0
     conflicts: list[str] = field(default_factory=list)

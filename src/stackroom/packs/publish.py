@@ -42,6 +42,8 @@ class PublishedRelease:
 
     folder: Path
     manifest: Manifest
+    is_new: bool = False
+    """Whether it was published now."""
 
     @property
     def tag(self) -> str:
@@ -59,22 +61,13 @@ class PublishedRelease:
         """The files that are patches from earlier releases."""
         return tuple(path for path in self.files if path.suffix == PATCH_ENDING)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
-    """The outcome of publishing."""
-
-    release: PublishedRelease
-    is_new: bool = True
-    """Whether it was published now; False if its content was the newest release already."""
-
     @property
     def size_bytes(self) -> int:
-        """The size of the files of the release."""
-        return sum(path.stat().st_size for path in self.release.files)
+        """The size of all its files."""
+        return sum(path.stat().st_size for path in self.files)
 
 
-def publish_pack(pack: Path, folder: Path) -> Publication:
+def publish_pack(pack: Path, folder: Path) -> PublishedRelease:
     """Add a pack to the releases of a folder, under its version.
 
     A pack whose content is the newest release already is left alone, so that a schedule may call this every time.
@@ -85,12 +78,12 @@ def publish_pack(pack: Path, folder: Path) -> Publication:
     with FileLease(folder / LOCK_FILE).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=failed):
         before = list_published(folder)
         if before and before[0].manifest.content == manifest.content:
-            return Publication(release=before[0], is_new=False)
+            return before[0]
         _require_next(manifest, pack, before)
-        release = PublishedRelease(folder=folder / RELEASES_FOLDER / manifest.version, manifest=manifest)
+        release = PublishedRelease(folder=folder / RELEASES_FOLDER / manifest.version, manifest=manifest, is_new=True)
         _write_release(release, pack, before[:PATCHES])
         _write_index(folder, [release, *before])
-        return Publication(release=release)
+        return release
 
 
 def list_published(folder: Path) -> list[PublishedRelease]:

@@ -44,23 +44,6 @@ def list_released(host: ReleaseHost) -> list[Installed]:
     return [catalogue for catalogue in catalogues if InstalledPack(catalogue.folder / PACK_FOLDER).find_source()]
 
 
-def check_update(host: ReleaseHost, name: str) -> ReleaseReport:
-    """Look for a newer release of a catalogue, and return what an update would fetch; nothing is changed."""
-    installed = host.library.get_installed(name)
-    pack = InstalledPack(installed.folder / PACK_FOLDER)
-    source, manifest = pack.find_source(), pack.find_manifest()
-    if source is None or manifest is None:
-        raise NotFoundError(
-            f"'{name}' was not installed from a place, so there is nothing to look for; stackroom add updates it"
-        )
-    found = find_release(open_place(source.place, host.settings), key=source.key)
-    report = ReleaseReport.of(manifest, name=name, former=manifest.version)
-    if require_successor(found.manifest, manifest):
-        report.available = found.manifest.version
-        report.fetch_bytes = plan_fetch(found, pack, manifest).size_bytes
-    return report
-
-
 def update_catalogue(
     host: ReleaseHost,
     name: str,

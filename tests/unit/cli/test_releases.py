@@ -29,16 +29,14 @@ def test_a_catalogue_is_installed_searched_updated_and_taken_back(
     installed = run(["init", NAME, "--from", place])
     found = run(["search", NAME, "golden star"])
     publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-    checked = run(["update", "--check"])
     updated = run(["update"])
     back = run(["rollback", NAME])
 
-    assert [one.code for one in (installed, found, checked, updated, back)] == [0] * 5
+    assert [one.code for one in (installed, found, updated, back)] == [0] * 4
     assert f"stars 1.0 from {place}: 12 records" in installed.out
     assert "kB to fetch, not checked by a key" in installed.out
     assert "its vectors are by word-hash, and search uses words alone" in installed.err
     assert "as of 1.0" in found.out
-    assert "stars: 1.1 is available" in checked.out
     assert "stars: 1.0 → 1.1" in updated.out
     assert "stars: 1.1 → 1.0: 12 records written, 0 removed" in back.out
 
@@ -46,12 +44,10 @@ def test_a_catalogue_is_installed_searched_updated_and_taken_back(
 def test_programs_get_json(publisher: Publisher, run: Callable[..., Any]) -> None:
     installed = run(["init", NAME, "--from", str(publisher.folder), "--no-model", "--json"]).json
     publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-    checked = run(["update", NAME, "--check", "--json"]).json
     updated = run(["update", "--json"]).json
     back = run(["rollback", NAME, "--json"]).json
 
     assert (installed["version"], installed["records"]) == ("1.0", COUNT)
-    assert (checked["version"], checked["available"]) == ("1.0", "1.1")
     assert [(one["catalogue"], one["version"], one["written"]) for one in updated] == [(NAME, "1.1", COUNT)]
     assert (back["version"], back["former"]) == ("1.0", "1.1")
 

@@ -11,7 +11,7 @@ from stackroom.packs.build import files_folder
 from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, SIGNATURE_FILE, load_manifest
 from stackroom.packs.patches import apply_patch, patch_name, read_content
 from stackroom.packs.places import find_release, open_place, parse_index
-from stackroom.packs.publish import Publication, publish_pack
+from stackroom.packs.publish import PublishedRelease, publish_pack
 from stackroom.settings import Settings
 from support.publisher import Publisher, make_star, make_stars, new_publisher
 from support.signer import Signer
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.row("A11")
 
 STARS = 1_500
 
-Publish = Callable[..., Publication]
+Publish = Callable[..., PublishedRelease]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def publish(packs: Path, folder: Path) -> Publish:
-    def make(version: str, **options: Any) -> Publication:
+    def make(version: str, **options: Any) -> PublishedRelease:
         return publish_pack(packs / version, folder, **options)
 
     return make
@@ -69,7 +69,7 @@ def test_a_published_pack_is_the_newest_release_of_the_folder(
 def test_patches_lead_from_the_last_releases_to_the_new_one(publish: Publish, folder: Path, packs: Path) -> None:
     publish("1")
     publish("2")
-    third = publish("3").release
+    third = publish("3")
 
     assert len(third.patches) == 4
     for name in (RECORDS_FILE, EMBEDDINGS_FILE):
@@ -140,7 +140,7 @@ def test_the_releases_of_another_machine_are_gone_on_from(publish: Publish, pack
     for path in [packs / "2" / "manifest.json", *files_folder(packs / "2", manifest).iterdir()]:
         (brought / path.name).write_bytes(path.read_bytes())
 
-    published = publish("3").release
+    published = publish("3")
 
     assert len(published.patches) == 2
     assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["3", "stars-2"]

@@ -17,7 +17,7 @@ from stackroom.model.vectors import ModelId
 from stackroom.packs.held import ReleaseProgress, ReleaseReport
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import NextRelease
-from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
+from stackroom.packs.update import list_released, roll_back, update_catalogue
 from stackroom.settings import Settings
 from stackroom.tools.health import VECTORS_PART, check_catalogue
 from stackroom.zstd import zstd
@@ -197,19 +197,6 @@ def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: A
     assert not report.is_changed
     assert report.notes == ["files of the installed release were damaged or gone, and fetched again"]
     assert [one.part for one in check_catalogue(installed.open_catalogue(NAME)) if one.part != VECTORS_PART] == []
-
-
-def test_a_check_says_what_is_available_and_changes_nothing(
-    installed: App, publisher: Publisher, tmp_path: Path
-) -> None:
-    before = state_of(tmp_path / "home")
-    publisher.publish("1.1", [*make_stars(COUNT, "1.0").values(), make_star(99, "1.1")])
-
-    report = check_update(installed, NAME)
-
-    assert (report.version, report.available) == ("1.0", "1.1")
-    assert report.fetch_bytes == sum(path.stat().st_size for path in patches_of(publisher, "1.1"))
-    assert state_of(tmp_path / "home") == before
 
 
 def test_only_catalogues_from_a_place_are_updated(installed: App, open_library: Callable[..., App]) -> None:
@@ -554,5 +541,4 @@ def test_a_read_only_library_is_served_and_its_update_refused_with_the_reason(
 
     with pytest.raises(StorageError, match="'stars' is read-only"):
         _update(installed)
-    assert check_update(installed, NAME).available == "1.1"
     assert versions_of(installed) == {"1.0"}
