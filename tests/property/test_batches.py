@@ -166,7 +166,7 @@ def test_a_batch_comes_to_what_a_plain_model_says_or_is_refused_whole_and_its_un
             expected = model.after(changes)
         except Refused:
             with pytest.raises(ExpectedError):
-                bench.edits.plan(batch_of(changes))
+                bench.edits.plan(*batch_of(changes))
             assert bench.state() == before
             continue
         bench.batch(*changes)

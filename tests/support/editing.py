@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.errors import ExpectedError
 from stackroom.ingest.edits.apply import Edits
-from stackroom.ingest.edits.draft import Edit, EditAction, EditBatch, EditRequest
+from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.values import Place
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
@@ -32,10 +32,10 @@ def request_of(given: Mapping[str, Any], place: Place | None = None) -> EditRequ
     )
 
 
-def batch_of(changes: Sequence[Mapping[str, Any]]) -> EditBatch:
-    """Return a batch from the `changes` of a call."""
+def batch_of(changes: Sequence[Mapping[str, Any]]) -> list[EditRequest]:
+    """Return the requests in the `changes` of a call."""
     places = (Place(f"changes.{number}", f"changes.{number}.fields") for number in count())
-    return EditBatch(changes=tuple(request_of(one, place) for one, place in zip(changes, places, strict=False)))
+    return [request_of(one, place) for one, place in zip(changes, places, strict=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +71,16 @@ class MusicBench(EditBench):
     shelf: MemoryShelf = field(default_factory=lambda: MemoryShelf(MUSIC))
     calls: list[str] = field(default_factory=list)
 
-    def apply(self, edit: Edit, *, by: str = "ed") -> list[str]:
+    def apply(self, *requests: EditRequest, by: str = "ed") -> list[str]:
         """Apply an edit, and return the ids of the records that changed."""
         call_id = f"c{len(self.calls)}"
-        applied = self.edits.apply(edit, author=Author(principal=by, call_id=call_id))
+        applied = self.edits.apply(*requests, author=Author(principal=by, call_id=call_id))
         self.calls.append(call_id)
         return [change.id for change in applied.plan.changes]
 
     def batch(self, *changes: Mapping[str, Any]) -> list[str]:
         """Make changes together, and return the ids of the records that changed."""
-        return self.apply(batch_of(changes))
+        return self.apply(*batch_of(changes))
 
     def create(self, kind: str, **fields: Any) -> str:
         """Create a record, and return its id."""
@@ -96,11 +96,11 @@ class MusicBench(EditBench):
         self.apply(EditRequest(action=EditAction.UNDO, id=call_id))
         return self.calls[-1]
 
-    def refusal(self, edit: Edit, kind: type[ExpectedError]) -> str:
+    def refusal(self, *requests: EditRequest, kind: type[ExpectedError]) -> str:
         """Return why an edit is refused, with nothing changed by it."""
         before = self.state()
         with pytest.raises(kind) as refused:
-            self.edits.apply(edit)
+            self.edits.apply(*requests)
         assert type(refused.value) is kind
         assert self.state() == before
         return refused.value.message

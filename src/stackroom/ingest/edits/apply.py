@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from stackroom.embed.port import Embedder
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
 from stackroom.ingest.edits.changes import plan_changes
-from stackroom.ingest.edits.draft import Draft, Edit, EditAction, EditBatch, EditPlan
+from stackroom.ingest.edits.draft import Draft, EditAction, EditPlan, EditRequest
 from stackroom.ingest.edits.undo import describe_change, is_visible, plan_undo
 from stackroom.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
 from stackroom.model.record import Record
@@ -43,57 +43,54 @@ class Edits:
     shelf: Shelf
     embedder: Embedder | None = None
 
-    def plan(self, request: Edit, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
-        """Return the plan of a request or a batch, or refuse it with what would be valid."""
+    def plan(self, *requests: EditRequest, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
+        """Return the plan of requests that are made together, or refuse them with what would be valid."""
         shelf = self.shelf
         if not shelf.spec.editable:
             raise InputError(f"'{shelf.spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
         draft = Draft(shelf.spec, shelf.reader(), shelf.history(), visibility)
-        if isinstance(request, EditBatch):
-            plan_changes(draft, request.changes)
-        elif request.action is EditAction.UNDO:
-            plan_undo(draft, request)
+        if len(requests) == 1 and requests[0].action is EditAction.UNDO:
+            plan_undo(draft, requests[0])
         else:
-            plan_changes(draft, [request])
+            plan_changes(draft, requests)
         return draft.plan()
 
     def apply(
         self,
-        request: Edit,
-        *,
+        *requests: EditRequest,
         author: Author = LOCAL,
         token: str | None = None,
         visibility: Visibility = SEES_EVERYTHING,
     ) -> Applied:
-        """Apply a request; with a plan's token, only if it still results in that plan.
+        """Apply requests together; with a plan's token, only if they still result in that plan.
 
-        Without a token the request is planned again if another edit came first.
+        Without a token they are planned again if another edit came first.
         """
         for _ in range(ATTEMPTS if token is None else 1):
-            plan = self._planned(request, token, visibility)
+            plan = self._planned(requests, token, visibility)
             if not plan.changes:
                 return Applied(plan=plan)
             left = [change.after for change in plan.changes if change.after is not None]
             puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
             with self.shelf.writer().exclusive():
-                if self._holds(plan, request, visibility):
+                if self._holds(plan, requests, visibility):
                     unindexed = self._write(puts, plan, author)
                     return Applied(plan=plan, notes=tuple(note for note in (problem, unindexed) if note))
         raise ConflictError(
             f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
         )
 
-    def _planned(self, request: Edit, token: str | None, visibility: Visibility) -> EditPlan:
-        """Return the plan of a request; refuse one that differs from the plan of the token."""
+    def _planned(self, requests: Sequence[EditRequest], token: str | None, visibility: Visibility) -> EditPlan:
+        """Return the plan of requests; refuse one that differs from the plan of the token."""
         if token is None:
-            return self.plan(request, visibility=visibility)
+            return self.plan(*requests, visibility=visibility)
         change_no, digest = _parse_token(token)
         try:
-            plan = self.plan(request, visibility=visibility)
+            plan = self.plan(*requests, visibility=visibility)
         except ExpectedError as error:
             if self.shelf.reader().change_no == change_no:
                 raise
-            moved = self._describe_conflict(change_no, request.ids, visibility)
+            moved = self._describe_conflict(change_no, [request.id for request in requests], visibility)
             raise ConflictError(f"{moved}; now: {error.message}") from error
         if plan.digest == digest:
             return plan
@@ -102,12 +99,12 @@ class Edits:
         moved = self._describe_conflict(change_no, plan.versions, visibility)
         raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
 
-    def _holds(self, plan: EditPlan, request: Edit, visibility: Visibility) -> bool:
-        """Tell whether the request still results in this plan; the caller holds the writer lock."""
+    def _holds(self, plan: EditPlan, requests: Sequence[EditRequest], visibility: Visibility) -> bool:
+        """Tell whether the requests still result in this plan; the caller holds the writer lock."""
         if self.shelf.reader().change_no == plan.change_no:
             return True
         try:
-            return self.plan(request, visibility=visibility).digest == plan.digest
+            return self.plan(*requests, visibility=visibility).digest == plan.digest
         except ExpectedError:
             return False
 

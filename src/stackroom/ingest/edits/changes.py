@@ -67,7 +67,7 @@ class ChangePlanner:
         self._requests = requests
         self._names = RelatedNames(draft)
         self._drafted: dict[RecordId, DraftedChange] = {}
-        self._stated_ids = {record_id for request in requests for record_id in request.ids}
+        self._stated_ids = {request.id for request in requests if request.id}
 
     def plan(self) -> None:
         """Draft every record, and then its relations, the deletions and the renames."""

@@ -50,26 +50,6 @@ class EditRequest:
     cascade: bool = False
     place: Place = WHOLE_REQUEST
 
-    @property
-    def ids(self) -> list[str]:
-        """The id that is given, if one is."""
-        return [self.id] if self.id else []
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditBatch:
-    """Edits that are made together, or none of them."""
-
-    changes: tuple[EditRequest, ...]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids that are given."""
-        return [record_id for change in self.changes for record_id in change.ids]
-
-
-Edit = EditRequest | EditBatch
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:

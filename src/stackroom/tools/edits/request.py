@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from stackroom.errors import ExpectedError, InputError, NotFoundError, did_you_mean
 from stackroom.ingest.edits.apply import Edits
-from stackroom.ingest.edits.draft import LONGEST_SOURCE_ID, Edit, EditAction, EditBatch, EditRequest
+from stackroom.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction, EditRequest
 from stackroom.ingest.edits.names import NAMES_LISTED, nearest_labels, scope_of
 from stackroom.ingest.edits.values import WHOLE_REQUEST, Place, require_id, run_each
 from stackroom.model.principal import Principal
@@ -46,11 +46,6 @@ def _request_of(change: ChangeParams | MutateParams, params: MutateParams, place
         cascade=change.cascade or params.cascade,
         place=place,
     )
-
-
-def edit_of(params: MutateParams, requests: Sequence[EditRequest]) -> Edit:
-    """Return the edit that requests make."""
-    return requests[0] if params.changes is None else EditBatch(changes=tuple(requests))
 
 
 def with_ids(
@@ -121,11 +116,8 @@ def chosen_catalogue(
 
 def _in_ids(requests: Sequence[EditRequest], known: Sequence[str]) -> list[str]:
     """Return the catalogues that ids begin with, as in `library/author-woolf`."""
-    stated = [
-        require_id(record_id, longest=LONGEST_SOURCE_ID).partition("/")
-        for request in requests
-        for record_id in request.ids
-    ]
+    ids = [request.id for request in requests if request.id]
+    stated = [require_id(record_id, longest=LONGEST_SOURCE_ID).partition("/") for record_id in ids]
     return list(dict.fromkeys(name for name, _, rest in stated if name in known and rest))
 
 

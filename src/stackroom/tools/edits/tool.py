@@ -20,7 +20,7 @@ from stackroom.tools.edits.answer import (
     result_of_own,
     result_text,
 )
-from stackroom.tools.edits.request import chosen_catalogue, edit_of, requests_of, with_ids
+from stackroom.tools.edits.request import chosen_catalogue, requests_of, with_ids
 from stackroom.tools.own_storage import OwnKinds
 from stackroom.tools.spec import ToolSpec
 
@@ -48,12 +48,11 @@ class EditTools:
         name = chosen_catalogue(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
         meant, notes = with_ids(requests, name, edits.shelf, scope, is_planned=params.plan is not None)
-        edit = edit_of(params, meant)
         if params.preview:
-            plan = edits.plan(edit, visibility=principal.visibility)
+            plan = edits.plan(*meant, visibility=principal.visibility)
             return result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
         author = Author(principal=principal.name, call_id=call_id)
-        applied = edits.apply(edit, author=author, token=params.plan, visibility=principal.visibility)
+        applied = edits.apply(*meant, author=author, token=params.plan, visibility=principal.visibility)
         made = call_id if applied.plan.changes else None
         return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 

@@ -30,7 +30,7 @@ def test_an_undo_is_refused_by_the_field_that_was_changed_since_and_by_whom() ->
     first = bench.update(bach, year=1684, about="A composer.")
     bench.update(bach, year=1685, by="ed1")
     bench.update(bach, aliases=["JSB"], by="ed2")
-    message = bench.refusal(undo(first), ConflictError)
+    message = bench.refusal(undo(first), kind=ConflictError)
     assert message.startswith(f"'{bach}' was changed since by ed1 (change 3, ")
     assert message.endswith(" in year; undo that first")
 
@@ -42,11 +42,11 @@ def test_what_is_undone_already_is_said_to_be_so_and_by_which_change() -> None:
     undone = bench.undo(changed)
     bench.update(bach, about="A composer.")
     for _ in range(2):
-        message = bench.refusal(undo(changed), ConflictError)
+        message = bench.refusal(undo(changed), kind=ConflictError)
         assert message == "it is undone already (change 3 by ed); to do it again, undo that change"
     bench.undo(undone)
     assert bench.get(bach)["year"] == 1685
-    assert "it is undone already (change 5 by ed)" in bench.refusal(undo(undone), ConflictError)
+    assert "it is undone already (change 5 by ed)" in bench.refusal(undo(undone), kind=ConflictError)
 
 
 def test_a_creation_or_a_deletion_that_is_undone_is_not_undone_twice() -> None:
@@ -54,13 +54,13 @@ def test_a_creation_or_a_deletion_that_is_undone_is_not_undone_twice() -> None:
     bach = bench.create("artist", name="Bach")
     made = bench.calls[-1]
     bench.undo(made)
-    assert "undone already (change 2 by ed)" in bench.refusal(undo(made), ConflictError)
+    assert "undone already (change 2 by ed)" in bench.refusal(undo(made), kind=ConflictError)
     bench.undo(bench.calls[-1])
     bench.apply(EditRequest(action=EditAction.DELETE, id=bach))
     deleted = bench.calls[-1]
     bench.undo(deleted)
     bench.update(bach, year=1685)
-    assert "undone already (change 5 by ed)" in bench.refusal(undo(deleted), ConflictError)
+    assert "undone already (change 5 by ed)" in bench.refusal(undo(deleted), kind=ConflictError)
 
 
 def test_a_new_record_that_was_changed_since_is_not_deleted_by_an_undo() -> None:
@@ -68,7 +68,7 @@ def test_a_new_record_that_was_changed_since_is_not_deleted_by_an_undo() -> None
     bach = bench.create("artist", name="Bach")
     made = bench.calls[-1]
     bench.update(bach, year=1685, by="ed1")
-    assert "was changed since by ed1" in bench.refusal(undo(made), ConflictError)
+    assert "was changed since by ed1" in bench.refusal(undo(made), kind=ConflictError)
 
 
 def test_a_rename_is_undone_in_records_whose_other_names_were_changed_since() -> None:
