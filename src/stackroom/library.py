@@ -10,7 +10,7 @@ CATALOGUES/NAME/map.bin          where its records lie on the map
 CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
 CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
 CATALOGUES/NAME/grade.json       its last grade
-CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
+CATALOGUES/NAME/tuned.json       the weights that were tuned for it
 CATALOGUES/.removed/NAME@TIME    a catalogue that was removed, kept for a day; or a file with the name that it has now
 """
 

@@ -8,7 +8,6 @@ import pytest
 from stackroom.catalogue.declaration import parse_declaration, read_declaration
 from stackroom.errors import ExpectedError
 from stackroom.grading.questions import EXAMPLE, OwnQuestions, parse_questions
-from stackroom.grading.tuned_file import find_tuned
 from stackroom.settings import load_settings
 from stackroom.toml_text import TomlError, parse_toml
 
@@ -52,11 +51,7 @@ def read_as_questions(path: Path) -> None:
     parse_questions(path, OwnQuestions, example=EXAMPLE)
 
 
-def read_as_weights(path: Path) -> None:
-    find_tuned(path)
-
-
-READERS = [read_as_settings, read_as_declaration, read_as_questions, read_as_weights]
+READERS = [read_as_settings, read_as_declaration, read_as_questions]
 
 
 @pytest.mark.parametrize("read", READERS)

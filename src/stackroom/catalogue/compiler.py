@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from stackroom.catalogue.column_template import parse_column_template
 from stackroom.catalogue.declaration import (
     Declaration,
-    DeclaredEmbed,
     DeclaredField,
     DeclaredSearch,
     parse_declaration,
@@ -23,14 +21,12 @@ from stackroom.catalogue.spec import (
     ROLES_OF_ANSWERS,
     TERM_TYPES,
     CatalogueSpec,
-    EmbedSpec,
     FieldRole,
     FieldSpec,
     FieldType,
     FilterKind,
     RecommendSpec,
     SearchSpec,
-    TemplatePart,
 )
 from stackroom.errors import SpecError, did_you_mean
 from stackroom.model.record import DEFAULT_KIND
@@ -126,7 +122,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         group_path=declaration.group,
         editable=declaration.editable,
         fetch_pictures=declaration.fetch_pictures,
-        embed=_embed_spec(declaration.embed) if declaration.embed else None,
+        embed=declaration.embed,
         search=SearchSpec(**declaration.search.model_dump()),
         recommend=declaration.recommend,
         synonyms=_symmetric(declaration.synonyms),
@@ -136,11 +132,6 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         other_words=_other_words(declaration),
         digest=_digest(declaration),
     )
-
-
-def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
-    parts = parse_template(declared.template)
-    return EmbedSpec(parts=parts, model=declared.model, is_markdown=declared.markdown)
 
 
 def _digest(declaration: Declaration) -> str:
@@ -163,15 +154,6 @@ def _not_indexed(declared: DeclaredField) -> dict[str, Any]:
     left_out = dict.fromkeys(NOT_INDEXED, True)
     is_name = isinstance(declared.search, DeclaredSearch) and declared.search.as_name
     return left_out if is_name or isinstance(declared.search, bool) else {**left_out, "search": {"as_name"}}
-
-
-def parse_template(template: str) -> tuple[TemplatePart, ...]:
-    """Split `"{title}. {tags}"` into its fields, each with the text before it; empty if it is malformed."""
-    try:
-        pieces = list(string.Formatter().parse(template))
-    except ValueError:
-        return ()
-    return tuple(TemplatePart(joint=literal, field=name) for literal, name, _, _ in pieces if name)
 
 
 def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
@@ -269,7 +251,7 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
 
 
 def _template_problems(declaration: Declaration) -> Iterable[str]:
-    if declaration.embed and not parse_template(declaration.embed.template):
+    if declaration.embed and not declaration.embed.parts:
         yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
 
 
@@ -352,7 +334,7 @@ def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     """Yield every key that names a field, with the name."""
     if declaration.embed:
-        yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
+        yield from (("embed.template", part.column) for part in declaration.embed.parts)
     for name, relation in declaration.relations.items():
         yield f"relations.{name}.field", relation.field
         if relation.copies:

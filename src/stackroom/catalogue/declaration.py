@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field, ValidationError
 from stackroom.catalogue.spec import (
     DateOrder,
     Declared,
+    EmbedSpec,
     FieldRole,
     FieldType,
     FilterKind,
-    Fusion,
+    FusionSpec,
     KnownSpec,
     PreferencesSpec,
     RecommendSpec,
@@ -104,44 +105,6 @@ class DeclaredKind(Declared):
     """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or `designers-*.jsonl`."""
 
 
-class DeclaredEmbed(Declared):
-    """`[embed]`."""
-
-    template: str
-    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
-    model: str = ""
-    """The local model to embed it with, as `stackroom model list` names it; empty: the one that the settings name."""
-    markdown: bool = False
-    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and signs of markup."""
-
-
-class DeclaredFusion(Declared):
-    """`[search]`."""
-
-    fusion: Fusion = Fusion.BLEND
-    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
-    rrf_k: int = Field(default=60, ge=1)
-    """The constant of reciprocal rank fusion."""
-    depth: int = Field(default=100, ge=10, le=1000)
-    """The number of records that each ranking contributes."""
-    vector_weight: float = Field(default=0.6, ge=0, le=1)
-    """The weight of the vector score in a blend; the text score has the rest."""
-    by_coverage: bool = False
-    """Whether the text score counts less in a blend where no record has most of the query's words."""
-    feedback_weight: float = Field(default=0.5, ge=0, le=1)
-    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
-    smoothing_weight: float = Field(default=0.2, ge=0, le=1)
-    """The share of a hit's score in a blend that comes from the hits most like it."""
-    known_weight: float = Field(default=0.5, ge=0, le=2)
-    """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
-    little_known_discount: float = Field(default=0.0, ge=0, le=1)
-    """Share taken off the cosine of a record of which nothing is known: any query is near to a text of few words."""
-    named_weight: float = Field(default=0.15, ge=0, le=2)
-    """The weight of having the values that the query names, compared with a score of 1."""
-    named: tuple[str, ...] = ()
-    """The fields whose values count as evidence when the query names them, as genres do."""
-
-
 class Declaration(Declared):
     """A whole `catalogue.toml`."""
 
@@ -174,9 +137,9 @@ class Declaration(Declared):
     """The kinds of record, if there are several."""
     relations: dict[str, RelationSpec] = Field(default={})
     """The fields that name other records by id."""
-    embed: DeclaredEmbed | None = None
+    embed: EmbedSpec | None = None
     """The text to embed; without it, search is by words alone."""
-    search: DeclaredFusion = DeclaredFusion()
+    search: FusionSpec = FusionSpec()
     """The merging of the text and vector rankings."""
     recommend: RecommendSpec | None = None
     """The signals of recommendations; without it, records are recommended by meaning."""

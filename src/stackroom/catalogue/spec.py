@@ -12,7 +12,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stackroom.catalogue.column_template import ColumnPart
+from stackroom.catalogue.column_template import ColumnPart, compose, parse_column_template
 from stackroom.catalogue.labels import UNSAID, label_of, plain_label, time_unit_of, value_in_words
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
@@ -174,48 +174,61 @@ class FieldSpec:
         return self.filter is not None or self.facet or self.role in (FieldRole.TIME, FieldRole.POPULARITY)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplatePart:
-    """A field in an embedding template, and the text that joins it to the part before."""
-
-    joint: str
-    field: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedSpec:
-    """The template of the text that is embedded, and the model if declared."""
-
-    parts: tuple[TemplatePart, ...]
-    model: str = ""
-    is_markdown: bool = False
-    """Whether the values are Markdown, of which the words alone are embedded."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSpec:
-    """The parameters of a search and of merging its rankings. `docs/reference/quality.md` explains the defaults."""
-
-    fusion: Fusion = Fusion.BLEND
-    rrf_k: int = 60
-    depth: int = 100
-    vector_weight: float = 0.6
-    by_coverage: bool = False
-    feedback_records: int = 3
-    feedback_weight: float = 0.5
-    smoothing_weight: float = 0.2
-    smoothing_neighbours: int = 5
-    smoothing_depth: int = 100
-    known_weight: float = 0.5
-    little_known_discount: float = 0.0
-    named_weight: float = 0.15
-    named: tuple[str, ...] = ()
-
-
 class Declared(BaseModel):
     """A table of a declaration: frozen, and validated as it is read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EmbedSpec(Declared):
+    """`[embed]`."""
+
+    template: str
+    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
+    model: str = ""
+    """The local model to embed it with, as `stackroom model list` names it; empty: the one that the settings name."""
+    markdown: bool = False
+    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and signs of markup."""
+
+    @cached_property
+    def parts(self) -> tuple[ColumnPart, ...]:
+        """The fields of the template, each with the text around it; none if it is malformed."""
+        return parse_column_template(self.template)
+
+
+class FusionSpec(Declared):
+    """`[search]`."""
+
+    fusion: Fusion = Fusion.BLEND
+    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
+    rrf_k: int = Field(default=60, ge=1)
+    """The constant of reciprocal rank fusion."""
+    depth: int = Field(default=100, ge=10, le=1000)
+    """The number of records that each ranking contributes."""
+    vector_weight: float = Field(default=0.6, ge=0, le=1)
+    """The weight of the vector score in a blend; the text score has the rest."""
+    by_coverage: bool = False
+    """Whether the text score counts less in a blend where no record has most of the query's words."""
+    feedback_weight: float = Field(default=0.5, ge=0, le=1)
+    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
+    smoothing_weight: float = Field(default=0.2, ge=0, le=1)
+    """The share of a hit's score in a blend that comes from the hits most like it."""
+    known_weight: float = Field(default=0.5, ge=0, le=2)
+    """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
+    little_known_discount: float = Field(default=0.0, ge=0, le=1)
+    """Share taken off the cosine of a record of which nothing is known: any query is near to a text of few words."""
+    named_weight: float = Field(default=0.15, ge=0, le=2)
+    """The weight of having the values that the query names, compared with a score of 1."""
+    named: tuple[str, ...] = ()
+    """The fields whose values count as evidence when the query names them, as genres do."""
+
+
+class SearchSpec(FusionSpec):
+    """The declared parameters of a search, and others. `docs/reference/quality.md` explains the defaults."""
+
+    feedback_records: int = 3
+    smoothing_neighbours: int = 5
+    smoothing_depth: int = 100
 
 
 class RelationSpec(Declared):
@@ -417,7 +430,7 @@ class CatalogueSpec:
     fetch_pictures: bool = False
     """Whether a build makes thumbnails of pictures at web addresses."""
     embed: EmbedSpec | None = None
-    search: SearchSpec = SearchSpec()
+    search: SearchSpec = field(default_factory=SearchSpec)
     recommend: RecommendSpec | None = None
     synonyms: Mapping[str, tuple[str, ...]]
     preferences: PreferencesSpec
@@ -519,11 +532,10 @@ def texts_of(value: Value) -> list[str]:
 
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
-    """Return the text of a record to embed; fields without a value are omitted with the text before them."""
-    text = ""
-    for part in spec.parts:
-        words = " ".join(", ".join(texts_of(record.get(part.field))).split())
-        words = plain_text(words) if spec.is_markdown else words
-        if words:
-            text += (part.joint if text else "") + words
-    return text
+    """Return the text of a record to embed; fields without a value are omitted with the text around them."""
+
+    def words_of(name: str) -> str:
+        words = " ".join(", ".join(texts_of(record.get(name))).split())
+        return plain_text(words) if spec.markdown else words
+
+    return compose(spec.parts, words_of)

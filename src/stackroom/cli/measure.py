@@ -28,7 +28,7 @@ from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as plain_figure
-from stackroom.grading.tuned_file import TUNED_FILE, difference, find_tuned
+from stackroom.grading.tuned_file import TUNED_FILE, describe_weights, difference, find_tuned
 from stackroom.grading.tuning import Tuning
 from stackroom.library import QUESTIONS_FILE
 from stackroom.measure.beir import Quality, choose_grades, evaluate, load_collection, want_evaluated_model
@@ -67,7 +67,7 @@ def grade_command(
     if tuning is not None:
         _print_tuning(graded, tuning)
     elif (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
-        click.echo(f"searched with tuned weights: {tuned.describe()}; to remove them: --reset")
+        click.echo(f"searched with tuned weights: {describe_weights(tuned)}; to remove them: --reset")
 
 
 def _print_grade(name: str, graded: GradedCatalogue) -> None:
@@ -92,7 +92,7 @@ def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
     ]
     click.echo()
     print_table(("half", "nDCG@10 before", "after"), rows, title="tuning")
-    tried = difference(tuning.tried, graded.catalogue.spec.search).describe()
+    tried = describe_weights(difference(tuning.tried, graded.catalogue.spec.search))
     if tuning.is_accepted:
         click.echo(f"kept from now on: {tried}; to remove them: --reset")
     else:
@@ -116,7 +116,7 @@ def _plain_tuning(graded: GradedCatalogue, tuning: Tuning) -> dict[str, Any]:
     return {
         "accepted": tuning.is_accepted,
         "reason": tuning.reason,
-        "weights": difference(tuning.tried, graded.catalogue.spec.search).plain(),
+        "weights": difference(tuning.tried, graded.catalogue.spec.search),
         **{
             name: {when: plain_figure(replace(one, values=())) for when, one in zip(WHEN, figures, strict=True)}
             for name, figures in halves.items()

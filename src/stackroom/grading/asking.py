@@ -1,7 +1,7 @@
 """Questions asked of one view of a catalogue: candidates are found once, and ranked by any weights afterwards."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Asker:
 
     def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
         """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
-        search = replace(self.spec.search, little_known_discount=0.0, depth=max(self.spec.search.depth, 2 * self.depth))
+        depth = max(self.spec.search.depth, 2 * self.depth)
+        search = self.spec.search.model_copy(update={"little_known_discount": 0.0, "depth": depth})
         searcher = Searcher(spec=self.spec, override=search)
         for question in questions:
             answers = frozenset(self.reader.find(question.expected, scope=WHOLE).values())

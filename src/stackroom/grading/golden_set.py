@@ -300,7 +300,7 @@ class _Writer:
         if self._body is None:
             return ""
         text = "\n".join(texts_of(record.get(self._body.name)))
-        return plain_text(text) if self._spec.embed and self._spec.embed.is_markdown else text
+        return plain_text(text) if self._spec.embed and self._spec.embed.markdown else text
 
     def _headings(self) -> list[FieldSpec]:
         """Return the fields with lists of words that a text stands under and that no filter has."""

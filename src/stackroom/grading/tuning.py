@@ -6,7 +6,7 @@ the evidence is the same everywhere and is never tuned.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
@@ -124,7 +124,7 @@ def _gain(half: Sequence[AskedQuestion], before: Sequence[float], after: Sequenc
 def _options(search: SearchSpec, choices: Choices) -> Iterator[SearchSpec]:
     for name, values in choices.items():
         for value in values:
-            option = replace(search, **{name: value})
+            option = search.model_copy(update={name: value})
             if option != search:
                 yield option
 

@@ -181,7 +181,7 @@ def _read(reader: ShelfReader, keys: Sequence[Key]) -> Iterator[set[str]]:
 
 
 def _words_of(record: Record, spec: CatalogueSpec) -> set[str]:
-    names = [part.field for part in spec.embed.parts] if spec.embed else []
+    names = [part.column for part in spec.embed.parts] if spec.embed else []
     fields = [name for name in names if name in spec.fields and not spec.fields[name].facet]
     texts = [text for name in fields or [spec.title_field.name] for text in texts_of(record.get(name))]
     return set(WORD.findall(" ".join(texts).lower()))

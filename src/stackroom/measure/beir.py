@@ -188,7 +188,7 @@ def _ways(
     return {
         "lexical": lambda query: fused(query, QueryVector(vector=None), search),
         "vector": vector,
-        "rrf": lambda query: fused(query, vectors[query], replace(search, fusion=Fusion.RRF)),
+        "rrf": lambda query: fused(query, vectors[query], search.model_copy(update={"fusion": Fusion.RRF})),
         "hybrid": lambda query: fused(query, vectors[query], search),
     }
 

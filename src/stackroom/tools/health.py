@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
-from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
+from stackroom.grading.tuned_file import TUNED_FILE, describe_weights, find_tuned
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
 from stackroom.ingest.relations import check_relations
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, THUMBNAIL_SUMS, find_changed_file
@@ -117,7 +117,7 @@ def _grade_note(name: str, folder: Path) -> str:
     grade, tuned = find_grade(folder / GRADE_FILE), find_tuned(folder / TUNED_FILE)
     if grade is None:
         return f"not graded yet; to grade it: stackroom eval {name}"
-    return describe_grade(grade) + (f"; tuned: {tuned.describe()}" if tuned else "")
+    return describe_grade(grade) + (f"; tuned: {describe_weights(tuned)}" if tuned else "")
 
 
 def _check_vectors(catalogue: OpenCatalogue) -> Iterator[Problem]:

@@ -112,7 +112,7 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
     this_year = view.catalogue.recommender.this_year()
     vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
     read = _read_known(view, query, vocabulary, as_words)
-    if view.spec.embed is not None and view.spec.embed.is_markdown:
+    if view.spec.embed is not None and view.spec.embed.markdown:
         unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
         read = _read_known(view, query, vocabulary, [*as_words, *unsaid])
         read = replace(read, order=None, unknown_maker="", unknown_place="")  # in prose they are words of a topic

@@ -153,7 +153,7 @@ def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[MergedHit]:
 
 def _without_smoothing(searcher: Searcher) -> Searcher:
     """Return a searcher without a share of the neighbours' scores, by which names gain nothing but time is lost."""
-    return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
+    return replace(searcher, override=searcher.search_spec.model_copy(update={"smoothing_depth": 1}))
 
 
 def _answering(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> list[RankedKey]:

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from stackroom.catalogue.compiler import compile_text, parse_template
-from stackroom.catalogue.spec import FieldRole, FilterKind, TemplatePart
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import FieldRole, FilterKind
 from stackroom.errors import SpecError
 from stackroom.packages import PACKAGES
 
@@ -140,11 +140,3 @@ def test_bounds_and_what_names_a_file_are_checked_and_not_indexed() -> None:
     field = spec.fields["n"]
     assert (field.at_least, field.at_most, spec.fields["file"].names_file) == (-1, -1, True)
     assert spec.digest == compile_text(plain.format("", ""), origin="test").digest
-
-
-def test_a_template_is_split_into_fields_with_the_text_before_each() -> None:
-    assert parse_template("{title}. {tags}: {body}!") == (
-        TemplatePart(joint="", field="title"),
-        TemplatePart(joint=". ", field="tags"),
-        TemplatePart(joint=": ", field="body"),
-    )

@@ -87,7 +87,7 @@ def test_an_export_of_goodreads_is_understood() -> None:
 def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
     spec, _ = infer(goodreads_rows())
     assert spec.embed is not None
-    assert [part.field for part in spec.embed.parts] == [
+    assert [part.column for part in spec.embed.parts] == [
         "title",
         "author",
         "additional_authors",

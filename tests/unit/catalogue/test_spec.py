@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.compiler import parse_template
 from stackroom.catalogue.spec import EmbedSpec, embedding_text, texts_of
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.packages import PACKAGES
 
-TEMPLATE = EmbedSpec(parts=parse_template("{title}. {tags}. {synopsis}"))
+TEMPLATE = EmbedSpec(template="{title}. {tags}. {synopsis}")
 
 
 def record(**fields: Any) -> Record:

@@ -13,7 +13,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
 from stackroom.grading.grade import find_grade
 from stackroom.grading.questions import QuestionKind
-from stackroom.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
+from stackroom.grading.tuned_file import TUNED_FILE, find_tuned, save_tuned, watch_tuned
 from stackroom.grading.tuning import tune
 from stackroom.ingest.pipeline import IngestReport
 from support.dishes import SPEC, add_dishes_to, make_dish, open_embedding, write_dishes
@@ -99,7 +99,7 @@ def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
     lasting_app: App, badly_weighed: GradedCatalogue
 ) -> None:
     spec = badly_weighed.catalogue.spec
-    present = replace(spec.search, vector_weight=0.9, known_weight=0.0)
+    present = spec.search.model_copy(update={"vector_weight": 0.9, "known_weight": 0.0})
     by_rules = tune(badly_weighed.asked, present, spec)
     assert by_rules.tried.vector_weight == 0.9
     own = badly_weighed.folder / "golden.toml"
@@ -121,14 +121,14 @@ def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
     lasting_app: App, badly_weighed: GradedCatalogue
 ) -> None:
     path = badly_weighed.folder / TUNED_FILE
-    path.write_text("[search]\nvector_weight = 7\n", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"tuned\.toml is damaged .*--reset"):
+    path.write_text('{"search": {"vector_weight": 7}}', encoding="utf-8")
+    with pytest.raises(StorageError, match=r"tuned\.json is damaged .*--reset"):
         find_tuned(path)
     assert lasting_app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
     path.unlink()
 
 
-def test_tuned_weights_leave_all_others_as_declared() -> None:
+def test_tuned_weights_leave_all_others_as_declared(tmp_path: Path) -> None:
     search = compile_text(BADLY_WEIGHED, origin="dishes").search
-    tuned = TunedWeights(known_weight=0.25).over(search)
-    assert tuned == replace(search, known_weight=0.25)
+    save_tuned({"known_weight": 0.25}, tmp_path / TUNED_FILE, figures={})
+    assert watch_tuned(tmp_path / TUNED_FILE, search).find() == search.model_copy(update={"known_weight": 0.25})

@@ -240,7 +240,7 @@ def half_embedded(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
 def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_spoke_for_both_arms(
     half_embedded: ShelfSearcher, fusion: Fusion
 ) -> None:
-    searcher = replace(half_embedded, override=replace(half_embedded.shelf.spec.search, fusion=fusion))
+    searcher = replace(half_embedded, override=half_embedded.shelf.spec.search.model_copy(update={"fusion": fusion}))
     page = searcher.search("keepers of a lighthouse among stars", scope=WHOLE, limit=3)
     assert page.hits[0].record.id == "Lighthouse Keepers"
     assert page.hits[0].match_type is MatchType.FTS

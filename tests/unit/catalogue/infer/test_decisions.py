@@ -405,7 +405,7 @@ def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> 
     assert spec.fields["ingredient"].type is FieldType.TAGS
     assert spec.fields["glass"].type is FieldType.TEXT
     assert spec.embed is not None
-    assert "ingredient" in [part.field for part in spec.embed.parts]
+    assert "ingredient" in [part.column for part in spec.embed.parts]
 
 
 def test_rows_grouped_by_a_name_are_named_by_it() -> None:
