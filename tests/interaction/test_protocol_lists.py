@@ -146,7 +146,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("judokon.search", {"query": "x", "filters": {"rarity": "Rare"}}),
     ("judokon.search", {"query": "x", "filters": {"stats": [None]}}),
     ("judokon.compare", {"idA": [], "idB": {}}),
-    ("judokon.random", {"seed": "x"}),
+    ("judokon.random", {"filters": "x"}),
     ("judokon.random", {"filters": {"contry": "Japan"}}),
     ("catalog.get", {"query_type": "everything"}),
     ("catalog.get", {"query_type": "playlist", "minutes": "long"}),

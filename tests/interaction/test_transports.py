@@ -30,7 +30,7 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/call", "recommend_similar", {"titles": ["Cowboy Bebop"], "preferences": "not horror"}),
     ("tools/call", "judokon.search", {"query": "strong grip", "topK": 2}),
     ("tools/call", "judokon.getById", {"id": 1}),
-    ("tools/call", "judokon.random", {"seed": "seven"}),
+    ("tools/call", "judokon.random", {"filters": "seven"}),
     ("tools/call", "judokon.compare", {"idA": 1, "idB": 2}),
     ("tools/call", "judokon.suggestOpponent", {"id": 1}),
     ("tools/call", "judokon.listCountries", {}),

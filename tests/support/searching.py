@@ -29,7 +29,7 @@ class ShelfSearcher:
             embedder=self.embedder,
             reranker=self.reranker,
             override=self.override,
-            calibration=self.calibration,
+            calibration_of=lambda _model: self.calibration,
         )
         return searcher.search(self.shelf.reader(), text, scope=scope, limit=limit)
 

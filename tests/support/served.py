@@ -19,7 +19,7 @@ def open_shelf(shelf: Any, embedder: Any = None, *, name: str = "", calibration:
         name=name or spec.name,
         spec=spec,
         shelf=shelf,
-        searcher=Searcher(spec=spec, embedder=embedder, calibration=calibration),
+        searcher=Searcher(spec=spec, embedder=embedder, calibration_of=lambda _model: calibration),
         recommender=Recommender(spec=spec, embedder=embedder, this_year=lambda: 2026),
     )
 

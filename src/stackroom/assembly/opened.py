@@ -175,7 +175,7 @@ class OpenedCatalogues:
                 spec=shelf.spec,
                 embedder=embedder,
                 reranker=self._find_reranker(),
-                find_calibration=watch_calibration(installed.folder / CALIBRATION_FILE),
+                calibration_of=watch_calibration(installed.folder / CALIBRATION_FILE),
                 find_tuned=tuned.find,
             ),
             recommender=Recommender(

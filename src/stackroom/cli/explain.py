@@ -9,10 +9,11 @@ from stackroom.cli.filters import split_arguments, takes_filters, with_options
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
-from stackroom.generic.explain import explain_record, require_record
+from stackroom.generic.explain import explain_record
 from stackroom.generic.shapes import ShownRecord
 from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
+from stackroom.python.catalogue import find_named
 from stackroom.tools.spec import explanation_lines, why_lines
 
 COMMAND = "stackroom search"
@@ -54,7 +55,7 @@ def explain_command(
         _print_hits(found.results, as_json=as_json)
         return
     path = tools.path(LOCAL_USER, params, opened.name)
-    told = explain_record(path, require_record(path.view, ids[0], LOCAL_USER), tool=COMMAND).model_dump(mode="json")
+    told = explain_record(path, find_named(path.view, ids[0])[0], tool=COMMAND).model_dump(mode="json")
     if as_json:
         print_json(told)
     else:

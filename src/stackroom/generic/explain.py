@@ -346,21 +346,6 @@ def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
     return Cut.SERIES, f"{place}; it is of a series of which enough are recommended, or one is disliked"
 
 
-def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:
-    """Return the record of an id; raise NotFoundError with the one whose name is most like it."""
-    scope = Scope(visibility=principal.visibility)
-    record = view.find_stated(stated, scope=scope)
-    if record is not None:
-        return record
-    alike = view.reader.titles_like(stated, scope=scope, limit=1)
-    hint = (
-        f"; did you mean {address_of(view.name, view.reader.ids([alike[0].key])[0])}?"
-        if alike
-        else "; search finds ids"
-    )
-    raise NotFoundError(f"no record '{stated[:200]}' in '{view.name}'{hint}")
-
-
 def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
     keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
     if record.id not in keys:

@@ -158,7 +158,8 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         reader = shelf.reader()
         asked = CatalogueEmbedder(shelf, lambda _model: embedder)
         vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
-        searcher = Searcher(spec=spec, calibration=calibrate(reader, asked))
+        calibration = calibrate(reader, asked)
+        searcher = Searcher(spec=spec, calibration_of=lambda _model: calibration)
         return {name: _quality(collection, rank) for name, rank in _ways(reader, searcher, collection, vectors).items()}
     finally:
         shelf.close()

@@ -10,7 +10,7 @@ from uuid import uuid4
 from stackroom.catalogue.spec import FieldType
 from stackroom.errors import NotFoundError
 from stackroom.generic.browse import BrowseParams
-from stackroom.generic.explain import explain_record, require_record
+from stackroom.generic.explain import explain_record
 from stackroom.generic.export import Column, Row, figures_table, list_columns, plain_values
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
@@ -156,7 +156,7 @@ class Catalogue:
         view = self._view()
         params = SearchParams(query=query, catalogue=self.name)
         path = self._tools().path(LOCAL_USER, params, self.name)
-        told = explain_record(path, require_record(view, id_of(record), LOCAL_USER), tool=EXPLAINED)
+        told = explain_record(path, find_named(view, id_of(record))[0], tool=EXPLAINED)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)
 

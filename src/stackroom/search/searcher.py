@@ -106,20 +106,15 @@ class Searcher:
     spec: CatalogueSpec
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    calibration: Calibration | None = None
-    """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
-    find_calibration: Callable[[ModelId | None], Calibration | None] | None = None
-    """Returns the calibration for vectors of a model, which may change while it is served; replaces `calibration`."""
+    calibration_of: Callable[[ModelId | None], Calibration | None] = lambda _model: None
+    """Returns the meaning of a cosine of vectors by a model, which may change while it is served; None where it was
+    never measured, or there are no vectors."""
     override: SearchSpec | None = None
     """Replaces the search section of the catalogue's spec."""
     find_tuned: Callable[[], SearchSpec | None] | None = None
     """Returns the search section with tuned weights, which may change while it is served; None where none were."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
     """Runs the vector and title arms of a large catalogue beside the lexical arm."""
-
-    def calibration_of(self, model: ModelId | None) -> Calibration | None:
-        """Return the calibration for vectors of a model."""
-        return self.find_calibration(model) if self.find_calibration else self.calibration
 
     @property
     def search_spec(self) -> SearchSpec:

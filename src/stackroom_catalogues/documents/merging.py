@@ -1,18 +1,17 @@
 """Merge the passages that several collections found: without repeats, and in the order of each."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from stackroom.api import (
     NEAREST_SHOWN,
     CatalogueView,
     Evidence,
-    Hit,
+    MergedHit,
     Ranked,
-    Record,
     RecordId,
     Scope,
-    SearchPage,
     SearchPath,
     ShownHits,
     usual_path,
@@ -38,57 +37,30 @@ def passage_id(path: str, position: int) -> RecordId:
     return RecordId(f"{path}#{position}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageHit:
-    """A passage that a collection found."""
-
-    source: str
-    hit: Hit
-
-    @property
-    def record(self) -> Record:
-        """The passage."""
-        return self.hit.record
+def choose_passages(found: Iterable[MergedHit], *, limit: int, evidence: Evidence) -> list[MergedHit]:
+    """Return the merged passages without repeats, at most `limit` of each collection; few where nothing answers."""
+    chosen = list(_at_most(limit, without_repeats(found)))
+    return chosen[:NEAREST_SHOWN] if evidence is Evidence.NONE else chosen
 
 
-def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[PassageHit]:
-    """Merge the results of the collections, without repeats, at most `limit` of each; few where nothing answers.
-
-    Ties go by rank and then by name.
-    """
-    ranked = [
-        (-hit.score, rank, source, PassageHit(source=source, hit=hit))
-        for source, page in pages.items()
-        for rank, hit in enumerate(page.hits)
-    ]
-    in_order = [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
-    found = list(_at_most(limit, without_repeats(in_order)))
-    return found[:NEAREST_SHOWN] if evidence_of(pages) is Evidence.NONE else found
-
-
-def evidence_of(pages: Mapping[str, SearchPage]) -> Evidence:
-    """Return the evidence of the collection that has the strongest."""
-    return Evidence.best(page.evidence for page in pages.values())
-
-
-def _at_most(limit: int, found: Iterable[PassageHit]) -> Iterator[PassageHit]:
-    """Yield the first passages of each source."""
-    taken: dict[str, int] = {}
+def _at_most(limit: int, found: Iterable[MergedHit]) -> Iterator[MergedHit]:
+    """Yield the first passages of each collection."""
+    taken: Counter[str] = Counter()
     for one in found:
-        taken[one.source] = taken.get(one.source, 0) + 1
-        if taken[one.source] <= limit:
+        taken[one.view.name] += 1
+        if taken[one.view.name] <= limit:
             yield one
 
 
-def without_repeats(found: Iterable[PassageHit]) -> list[PassageHit]:
+def without_repeats(found: Iterable[MergedHit]) -> list[MergedHit]:
     """Drop passages that repeat an earlier one: the same text, or one of its file that has more than half of theirs."""
     texts: set[str] = set()
     of_file: dict[tuple[str, str], list[str]] = {}
     kept = []
     for one in found:
-        text = str(one.record.get("content"))
+        text = str(one.hit.record.get("content"))
         words = " ".join(text.lower().split())
-        others = of_file.setdefault((one.source, str(one.record.get("path"))), [])
+        others = of_file.setdefault((one.view.name, str(one.hit.record.get("path"))), [])
         if words in texts or any(_is_mostly_shared(text, other) for other in others):
             continue
         texts.add(words)
@@ -120,14 +92,13 @@ def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: i
 
     def show(ranked: Ranked) -> ShownHits:
         page = ranked.page(SPARE * n_results)
-        pages = {view.name: page}
-        found = merged(pages, limit=n_results)
-        kept = {
-            without_repeat.hit.key
-            for without_repeat in without_repeats(PassageHit(source=view.name, hit=hit) for hit in page.hits)
-        }
-        repeats = {hit.key: REPEATS for hit in page.hits if hit.key not in kept}
-        return ShownHits(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
+        ranked_hits = [MergedHit(view=view, hit=hit) for hit in page.hits]
+        kept = {one.hit.key for one in without_repeats(ranked_hits)}
+        return ShownHits(
+            keys=[one.hit.key for one in choose_passages(ranked_hits, limit=n_results, evidence=page.evidence)],
+            left_out={hit.key: REPEATS for hit in page.hits if hit.key not in kept},
+            evidence=page.evidence,
+        )
 
     path = usual_path(view, query, scope=scope, limit=SPARE * n_results, page=n_results)
     return replace(path, show=show, limit=n_results)

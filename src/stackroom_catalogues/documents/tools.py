@@ -23,6 +23,7 @@ from stackroom.api import (
     ExplainParams,
     FoundResult,
     InputError,
+    MergedHit,
     NoneOf,
     OpenCatalogue,
     PagedParams,
@@ -55,8 +56,7 @@ from stackroom_catalogues.documents.merging import (
     DOCUMENT,
     PASSAGE,
     SPARE,
-    PassageHit,
-    merged,
+    choose_passages,
     passage_id,
     passages_path,
 )
@@ -206,9 +206,9 @@ class DocumentTools:
             explain=params.explain,
             pool=self._pool,
         )
-        found = merged(page.pages, limit=params.n_results)[params.start :]
+        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[params.start :]
         return SearchDocumentsResult(
-            results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
+            results=[_with_neighbours(one, scope, params.neighbours) for one in found],
             evidence=page.evidence,
             mode=page.mode,
             skipped=[name for name in names if name not in page.pages],
@@ -224,8 +224,7 @@ class DocumentTools:
     def handbook_path(self, principal: Principal, params: HandbookParams, name: str, _kind: str) -> SearchPath:
         """Return how `search_handbook` searches the handbook."""
         view = self._collections[name].view()
-        within, notes = scope_of(view, _asked_of_handbook(principal, params))
-        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
+        scope, notes = _handbook_scope(view, principal, params)
         path = passages_path(view, params.query, scope, n_results=params.n_results)
         return replace(path, label=_argument_of, notes=[*notes, *path.notes])
 
@@ -239,8 +238,7 @@ class DocumentTools:
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
         """Search the handbook, or one section of it."""
         handbook = self._collections[HANDBOOK].view()
-        within, notes = scope_of(handbook, _asked_of_handbook(principal, params))
-        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
+        scope, notes = _handbook_scope(handbook, principal, params)
         page = search_scopes(
             ByCatalogue(found={HANDBOOK: handbook}, skipped=[]),
             {HANDBOOK: scope},
@@ -248,7 +246,7 @@ class DocumentTools:
             limit=SPARE * params.n_results,
             explain=params.explain,
         )
-        found = merged(page.pages, limit=params.n_results)[params.start :]
+        found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[params.start :]
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=page.evidence,
@@ -300,19 +298,20 @@ def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) 
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _with_neighbours(found: PassageHit, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
-    before, after = _around(found, view, scope, count) if count else ([], [])
+def _with_neighbours(found: MergedHit, scope: Scope, count: int) -> PassageWithNeighbours:
+    before, after = _around(found, scope, count) if count else ([], [])
     return PassageWithNeighbours(**_shape(found), before=before, after=after)
 
 
-def _around(found: PassageHit, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+def _around(found: MergedHit, scope: Scope, count: int) -> tuple[list[str], list[str]]:
     """Return the passages before and after one, in the order of the file; none of a passage without a position."""
-    if not found.record.get("position"):
+    reader, record = found.view.reader, found.hit.record
+    if not record.get("position"):
         return [], []
-    own, path = int(found.record.get("position")), str(found.record.get("document"))
+    own, path = int(record.get("position")), str(record.get("document"))
     positions = [place for place in range(own - count, own + count + 1) if place != own]
-    keys = view.reader.find([passage_id(path, place) for place in positions], scope=scope)
-    records = view.reader.fetch(list(keys.values()), scope=scope)
+    keys = reader.find([passage_id(path, place) for place in positions], scope=scope)
+    records = reader.fetch(list(keys.values()), scope=scope)
     texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
     there = sorted(texts)
     return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
@@ -322,13 +321,16 @@ def _scope(kind: str, principal: Principal) -> Scope:
     return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
-def _asked_of_handbook(principal: Principal, params: HandbookParams) -> ScopeRequest:
-    return ScopeRequest(
+def _handbook_scope(view: CatalogueView, principal: Principal, params: HandbookParams) -> tuple[Scope, list[str]]:
+    """Return the scope of a search of the handbook, and notes on its sections."""
+    asked = ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda _spec: _sections(params),
         label=_argument_of,
     )
+    scope, notes = scope_of(view, asked)
+    return scope.narrowed(AnyOf(KIND_FIELD, (PASSAGE,))), notes
 
 
 def _argument_of(condition: Condition) -> str:
@@ -342,11 +344,11 @@ def _sections(params: HandbookParams) -> list[Condition]:
     return [*wanted, *unwanted]
 
 
-def _shape(found: PassageHit) -> dict[str, Any]:
-    record = found.record
+def _shape(found: MergedHit) -> dict[str, Any]:
+    record, source = found.hit.record, found.view.name
     metadata = PassageMetadata(
         file_path=record.get("path"),
-        source=found.source,
+        source=source,
         score=round(found.hit.score, 4),
         relevance=found.hit.label,
         section=record.get("section") or "",
@@ -359,7 +361,7 @@ def _shape(found: PassageHit) -> dict[str, Any]:
     return {
         "content": record.get("content"),
         "metadata": metadata,
-        "source": found.source,
+        "source": source,
         "why": shape_why(found.hit.why),
     }
 

@@ -70,12 +70,9 @@ def query_command(open_library: OpenLibrary, query: str, catalogue: str | None, 
 @rag_command.command("validate")
 @catalogue_option
 @click.option("--threshold", default=0.8, show_default=True, type=click.FloatRange(0, 1), help="The least hit rate.")
-@click.option("--questions", type=click.IntRange(1), help="Ask so many questions at most; by default all.")
 @json_option
 @click.pass_context
-def validate_command(
-    ctx: click.Context, catalogue: str | None, threshold: float, questions: int | None, as_json: bool
-) -> None:
+def validate_command(ctx: click.Context, catalogue: str | None, threshold: float, as_json: bool) -> None:
     """Check catalogue, model and files; then ask each passage's own question (its qaContext).
 
     A hit is a passage that comes back among the answers. Exit code 1 when a check fails, or the hit rate is under the
@@ -84,7 +81,7 @@ def validate_command(
     app = ctx.obj()
     name = find_catalogue(app, catalogue)
     checks = list(check_catalogue(app, name))
-    asked, missed = evaluate(app, name, at_most=questions)
+    asked, missed = evaluate(app, name)
     hits = asked - len(missed)
     hit_rate = hits / asked if asked else 0.0
     is_well = all(check.ok for check in checks) and hit_rate >= threshold
@@ -147,12 +144,12 @@ def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Check]:
         yield _check_file(gate, address)
 
 
-def evaluate(app: OpenedLibrary, name: str, *, at_most: int | None = None) -> tuple[int, list[str]]:
+def evaluate(app: OpenedLibrary, name: str) -> tuple[int, list[str]]:
     """Ask the question of each passage that has one, as a client would; return how many, and the passages missed."""
     gate = app.build_gate([name])
     reader = app.open_catalogue(name).shelf.reader()
     keys = reader.scan(scope=PASSAGES, limit=reader.count(PASSAGES))
-    asked = [record for record in reader.fetch(keys, scope=PASSAGES).values() if record.get("qaContext")][:at_most]
+    asked = [record for record in reader.fetch(keys, scope=PASSAGES).values() if record.get("qaContext")]
     return len(asked), [record.id for record in asked if not _comes_back(gate, record)]
 
 

@@ -21,9 +21,8 @@ Case, dashes and blanks do not matter when a code is read.
 """
 
 import hashlib
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,14 @@ from typing import Any
 import orjson
 
 from stackroom.api import InputError, Record, RecordId, RowMapping, RowSource, SourceRow
-from stackroom.api.rows import WholeRows, find_compressed, find_path, open_decompressed, without_compression
+from stackroom.api.rows import (
+    WholeRows,
+    find_compressed,
+    find_path,
+    open_decompressed,
+    replace_file,
+    without_compression,
+)
 from stackroom_catalogues.judoka.synonyms import KEPT_FOLDER, SYNONYMS, read_synonyms
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -158,9 +164,7 @@ def keep_files(location: str, folder: Path) -> None:
     table = read_synonyms(load_json(found), origin=str(found))
     kept = folder / KEPT_FOLDER / SYNONYMS
     kept.parent.mkdir(exist_ok=True)
-    fresh = kept.with_name(f"{kept.name}.new")
-    fresh.write_bytes(orjson.dumps(table, option=orjson.OPT_INDENT_2))
-    os.replace(fresh, kept)
+    replace_file(kept, orjson.dumps(table, option=orjson.OPT_INDENT_2))
 
 
 def load_json(path: Path) -> Any:
@@ -224,15 +228,11 @@ def _completed(
 
 
 def _countries(document: Any, path: Path) -> dict[str, str]:
-    """Return code → country of a mapping: {code: {country}}, {code: country}, or a list of {code, country}."""
-    pairs: Iterable[tuple[Any, Any]]
-    if isinstance(document, list):
-        pairs = [(one.get("code"), one.get("country")) for one in document if isinstance(one, dict)]
-    elif isinstance(document, dict):
-        pairs = [(code, one.get("country") if isinstance(one, dict) else one) for code, one in document.items()]
-    else:
+    """Return code → country of a mapping {code: {country}}."""
+    if not isinstance(document, dict) or not all(isinstance(one, dict) for one in document.values()):
         raise InputError(f'{path}: country codes are expected, as in {{"jp": {{"country": "Japan"}}}}')
-    return {str(code).lower(): country for code, country in pairs if isinstance(country, str) and country}
+    pairs = [(code, one.get("country")) for code, one in document.items()]
+    return {code.lower(): country for code, country in pairs if isinstance(country, str) and country}
 
 
 def _kind_of(row: Mapping[str, Any]) -> str:

@@ -221,7 +221,6 @@ class RandomParams(PricedParams):
     """Arguments of `judokon.random`."""
 
     filters: Annotated[CardFilters, SHARED] | None = None
-    seed: int | None = Field(default=None, description="Same seed, same card")
 
 
 class CodeParams(ToolParams):

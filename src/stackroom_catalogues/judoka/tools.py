@@ -84,7 +84,7 @@ SET_UP = "run: stackroom rag prepare, then stackroom add FOLDER --as judoka"
 
 
 class JudokonTools:
-    """The nine tools over every judoka catalogue. `chance` draws cards where no seed is given."""
+    """The nine tools over every judoka catalogue; `chance` draws cards."""
 
     def __init__(self, catalogues: LayoutCatalogues, chance: random.Random) -> None:
         self._catalogues = catalogues
@@ -173,18 +173,17 @@ class JudokonTools:
         return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
     def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
-        """Draw a card that is not hidden; the same seed draws the same card of the same cards."""
+        """Draw a card that is not hidden."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
         views, scopes = scoped.views.found, scoped.scopes
-        cards = sorted(
+        cards = [
             (record_id, name)
             for name, view in views.items()
             for record_id in _ids(view.reader, scopes[name].narrowed(SHOWN))
-        )
+        ]
         if not cards:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
-        chance = self._chance if params.seed is None else random.Random(params.seed)
-        record_id, name = chance.choice(cards)
+        record_id, name = self._chance.choice(cards)
         chosen = ByCatalogue(found={name: views[name]}, skipped=[])
         return self._card(self._get_card(chosen, principal, record_id))
 

@@ -32,7 +32,7 @@ def test_a_record_that_is_not_found_is_told_why(at_sample: Path, run: Run, order
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["x", "mal-0"], NotFoundError.exit_code, "no record 'mal-0'"),
+        (["x", "mal-0"], NotFoundError.exit_code, "has the id or title 'mal-0'"),
         (["x", "mal-1", "mal-2"], InputError.exit_code, "'mal-2' is too much"),
         (["x", "mal-1", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
         ([" "], InputError.exit_code, "the query is empty"),

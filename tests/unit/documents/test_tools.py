@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,15 +10,16 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import NotFoundError
 from stackroom.gate.gate import Gate
-from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.hits import Evidence, Hit, MatchType
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
+from stackroom.tools.merge import MergedHit, merge
 from stackroom_catalogues.documents import tools as document_tools
-from stackroom_catalogues.documents.merging import PassageHit, merged, without_repeats
+from stackroom_catalogues.documents.merging import choose_passages, without_repeats
 from support.libraries import add_package
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
@@ -224,9 +226,9 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
     text = " ".join(f"word{number}" for number in range(100))
     half = len(text) // 2
     parts = {"whole": text[: half + 60], "mostly": text[40:], "little": text[half:], "within": text[200:300]}
-    found = [PassageHit(source="a", hit=hit(passage(name, part))) for name, part in parts.items()]
-    assert [one.record.id for one in without_repeats(found)] == ["whole", "little"]
-    elsewhere = [found[0], PassageHit(source="b", hit=hit(passage("copy", text[40:])))]
+    found = [in_collection("a", passage(name, part)) for name, part in parts.items()]
+    assert [one.hit.record.id for one in without_repeats(found)] == ["whole", "little"]
+    elsewhere = [found[0], in_collection("b", passage("copy", text[40:]))]
     assert without_repeats(elsewhere) == elsewhere
 
 
@@ -330,29 +332,17 @@ def passage(name: str, text: str, *, path: str = "file.md") -> Record:
     return Record(id=RecordId(name), kind="passage", fields={"content": text, "path": path})
 
 
-def hit(record: Record, *, score: float = 0.9) -> Hit:
-    return Hit(key=Key(1), record=record, score=score, match_type=MatchType.HYBRID, reasons={})
+def in_collection(name: str, record: Record, *, score: float = 0.9) -> MergedHit:
+    """Return a passage that the collection of a name has found."""
+    view: Any = SimpleNamespace(name=name)
+    hit = Hit(key=Key(1), record=record, score=score, match_type=MatchType.HYBRID, reasons={})
+    return MergedHit(view=view, hit=hit)
 
 
-def page(name: str, *scores: float) -> SearchPage:
-    """Return a page of hits with these scores."""
-    hits = [
-        hit(passage(f"{name}{number}", f"{name} {number}", path=str(number)), score=score)
-        for number, score in enumerate(scores)
+@pytest.mark.row("T2")
+def test_passages_of_equal_score_take_turns_and_each_collection_has_its_limit() -> None:
+    lists = [
+        [in_collection(name, passage(f"{name}{n}", f"{name} {n}", path=str(n))) for n in range(3)] for name in "ba"
     ]
-    return SearchPage(
-        hits=tuple(hits), total_matches=len(hits), mode=SearchMode.HYBRID, evidence=Evidence.of(max(scores))
-    )
-
-
-@pytest.mark.row("T2")
-def test_passages_of_several_collections_are_in_the_order_of_their_scores() -> None:
-    both = merged({"a": page("a", 0.8, 0.6, 0.1), "b": page("b", 0.7)}, limit=5)
-    assert [(one.record.id, one.hit.score) for one in both] == [("a0", 0.8), ("b0", 0.7), ("a1", 0.6), ("a2", 0.1)]
-
-
-@pytest.mark.row("T2")
-def test_equals_of_several_collections_take_turns_and_each_source_has_its_limit() -> None:
-    same = [0.9] * 3
-    found = merged({"b": page("b", *same), "a": page("a", *same)}, limit=2)
-    assert [one.record.id for one in found] == ["a0", "b0", "a1", "b1"]
+    found = choose_passages(merge(lists), limit=2, evidence=Evidence.STRONG)
+    assert [one.hit.record.id for one in found] == ["a0", "b0", "a1", "b1"]

@@ -162,7 +162,9 @@ def test_a_file_of_another_name_is_read_by_the_looks_of_its_rows(small_files: Pa
 
 
 def test_country_and_code_are_filled_in_from_each_other(small_files: Path) -> None:
-    write(small_files, "countryCodeMapping.json", {"vu": {"country": "Vanuatu", "code": "vu"}, "jp": "Japan"})
+    write(
+        small_files, "countryCodeMapping.json", {"vu": {"country": "Vanuatu", "code": "vu"}, "jp": {"country": "Japan"}}
+    )
     cards = json.loads((small_files / "judoka.json").read_text(encoding="utf-8"))
     cards[1].pop("country")
     write(small_files, "judoka.json", cards)

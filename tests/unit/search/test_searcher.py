@@ -260,7 +260,7 @@ def test_the_strength_of_a_record_without_its_vector_is_that_of_its_words_and_it
     reader, spec, embedder = half_embedded.shelf.reader(), half_embedded.shelf.spec, half_embedded.embedder
     assert embedder is not None
     calibration = Calibration(model=embedder.model, middle=0.3, spread=0.1)
-    searcher = Searcher(spec=spec, embedder=embedder, calibration=calibration)
+    searcher = Searcher(spec=spec, embedder=embedder, calibration_of=lambda _model: calibration)
     (hit,) = searcher.search(reader, "lighthouse storm", scope=WHOLE, limit=1, explain=True).hits
     (plain,) = Searcher(spec=spec).search(reader, "lighthouse storm", scope=WHOLE, limit=1).hits
     assert hit.record.id == plain.record.id == "Lighthouse Keepers"

@@ -23,7 +23,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
 from stackroom.api import ConflictError, ExpectedError, NotFoundError, RateLimitedError
-from stackroom.api.server import ControlDatabase, shortened, utc_now
+from stackroom.api.server import ControlDatabase, GenericResult, shortened, utc_now
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.tables import downloads
 
@@ -72,15 +72,15 @@ class Download(DownloadRequest):
     """The id of the call that requested it, if known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStats:
-    """Totals of the queue."""
+class QueueStats(GenericResult):
+    """Totals of the queue, and the configured providers."""
 
     by_state: dict[DownloadState, int]
     received_bytes: int
     """Bytes received of all downloads in the queue."""
     users: int
     oldest_queued_at: datetime | None
+    providers: list[str]
 
 
 class DownloadCancelledError(Exception):
@@ -184,7 +184,7 @@ class DownloadQueue:
             rows = connection.execute(select(downloads).where(wanted).order_by(*order).limit(limit).offset(offset))
             return [_download(row) for row in rows], _count(connection, wanted)
 
-    def stats(self) -> QueueStats:
+    def stats(self, providers: list[str]) -> QueueStats:
         """Count downloads by state, their bytes and users."""
         with self._database.read() as connection:
             counts = connection.execute(select(downloads.c.state, func.count()).group_by(downloads.c.state)).all()
@@ -197,6 +197,7 @@ class DownloadQueue:
                 received_bytes=int(received or 0),
                 users=int(users),
                 oldest_queued_at=connection.execute(oldest).scalar_one(),
+                providers=providers,
             )
 
     def list_kept_keys(self) -> set[str]:

@@ -1,7 +1,6 @@
 """`downloads.query` and `downloads.action`: the download queue, and requests to it."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import datetime
 from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
@@ -11,7 +10,7 @@ from pydantic import Field
 from stackroom.api import Action, Cost, ForbiddenError, OffsetParams, PricedResult, Principal, ToolSpec, result_text
 from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, GenericParams, GenericResult, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.queue import Download, DownloadState
+from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueStats
 
 
 class DownloadsQueryParams(OffsetParams, GenericParams):
@@ -57,23 +56,13 @@ class DownloadShown(GenericResult):
     updated_at: datetime
 
 
-class StatsShown(GenericResult):
-    """Totals of the queue."""
-
-    by_state: dict[DownloadState, int]
-    received_bytes: int
-    users: int
-    oldest_queued_at: datetime | None
-    providers: list[str]
-
-
 class DownloadsResult(PricedResult, GenericResult):
     """The answer of `downloads.query`: counts, or a page of downloads, or one."""
 
     paged: ClassVar[str] = "downloads"
     long_texts: ClassVar[tuple[str, ...]] = ("error", "url", "folder")
 
-    stats: Annotated[StatsShown | None, BARE_OBJECT_OR_NULL]
+    stats: Annotated[QueueStats | None, BARE_OBJECT_OR_NULL]
     downloads: Annotated[list[DownloadShown], BARE_LIST]
     total: int
     has_more: bool
@@ -98,7 +87,7 @@ class DownloadsTools:
         self._require_visible(principal)
         queue, shown = self._downloads.queue, None
         if params.query_type == "stats":
-            shown, page = self._stats(), []
+            shown, page = queue.stats(self._downloads.provider_names), []
             total = sum(shown.by_state.values())
         elif params.query_type == "item":
             page, total = [queue.get(require_argument("id", params.id, params.query_type))], 1
@@ -130,9 +119,6 @@ class DownloadsTools:
             raise ForbiddenError(
                 "downloaded albums are added to a catalogue that you may not see; ask an administrator for access"
             )
-
-    def _stats(self) -> StatsShown:
-        return StatsShown(**asdict(self._downloads.queue.stats()), providers=self._downloads.provider_names)
 
 
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:

@@ -25,7 +25,6 @@ from stackroom.api import (
 )
 from stackroom_catalogues.music.player import endpoints as player
 from stackroom_catalogues.music.player.listening import (
-    ListedRecord,
     ListenParams,
     ListenResult,
     find_placed,
@@ -79,11 +78,10 @@ class ListParams(Params):
 
 
 class SearchParams(Params):
-    """Words to search for, of which none list everything; or a song or artist by name."""
+    """Words to search for, of which none list everything; or an artist by name."""
 
     query: str = ""
     artist: str = ""
-    title: str = ""
     count: Count = Field(default=50, ge=1, le=MOST)
     artist_count: Count = Field(default=20, le=MOST)
     artist_offset: Count = 0
@@ -243,19 +241,14 @@ class SubsonicCall:
 
     def get_top_songs(self) -> Form:
         """Return the most played songs of an artist."""
-        artist = self._find_named("artists", _required("artist", self._query.artist))
+        name = _required("artist", self._query.artist)
+        page = self._ask("artists", q=name, limit=MOST).artists
+        artist = next((one for one in page.items if fold_name(one.name) == fold_name(name)), None) if page else None
         top = self._songs("artist", id=artist.id, playable=True, limit=self._query.count) if artist else []
         return {"topSongs": {"song": top}}
 
     def _songs(self, name: str, **parameters: Any) -> list[Form]:
         return self._forms.all_of(self._ask(name, **parameters).tracks)
-
-    def _find_named(self, group: str, name: str, artist: str = "") -> ListedRecord | None:
-        """Return the record of exactly this name, by this artist where one is given."""
-        page = getattr(self._ask(group, q=f"{name} {artist}".strip(), limit=MOST), group)
-        named = [one for one in page.items if fold_name(one.name) == fold_name(name)]
-        by = [one for one in named if fold_name(artist) in map(fold_name, [by.name for by in one.artists])]
-        return next(iter(by if artist else named), None)
 
     def search(self) -> Form:
         """Search artists, albums and songs; without words, everything is listed."""
@@ -347,13 +340,6 @@ class SubsonicCall:
         player.delete_playlist(replace(self._request, path={"id": self._query.id}))
         return {}
 
-    def get_lyrics(self) -> Form:
-        """Return the lyrics of a song by its artist and title, as a text."""
-        title, artist = _required("title", self._query.title), self._query.artist
-        song = self._find_named("tracks", title, artist)
-        lines = find_lyrics(self._request, song.id) if song and song.playable else []
-        return {"lyrics": {"artist": artist, "title": title, "value": "\n".join(line.text for line in lines)}}
-
     def get_lyrics_by_song_id(self) -> Form:
         """Return the lyrics of a song, line by line."""
         song = self._ask("track", id=self._query.id).item
@@ -376,7 +362,7 @@ READ: dict[type[Params], str] = {
     "getStarred getStarred2 getPlaylists",
     IdParams: "getArtist getAlbum getSong getSimilarSongs getSimilarSongs2 getPlaylist getLyricsBySongId",
     ListParams: "getAlbumList getAlbumList2 getSongsByGenre getRandomSongs",
-    SearchParams: "search2 search3 getTopSongs getLyrics",
+    SearchParams: "search2 search3 getTopSongs",
 }
 WRITE: dict[type[Params], str] = {
     KeptParams: "star unstar scrobble createPlaylist updatePlaylist",
