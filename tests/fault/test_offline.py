@@ -29,7 +29,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "query_rag": {"query": "how do I score"},
     "judokon.search": {"query": "strong judoka", "filters": {"stats": ["power>=5"]}},
     "judokon.getById": {"id": 1},
-    "judokon.random": {"seed": 1},
+    "judokon.random": {},
     "judokon.resolveCode": {"code": "AAAA-BBBB"},
     "judokon.validateCardCode": {"code": "AAAA-BBBB"},
     "judokon.compare": {"idA": 1, "idB": 2},

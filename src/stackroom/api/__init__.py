@@ -153,6 +153,8 @@ from stackroom.tools.result_text import result_text as result_text
 from stackroom.tools.spec import Explained as Explained
 from stackroom.tools.spec import ExplainParams as ExplainParams
 from stackroom.tools.spec import FoundResult as FoundResult
+from stackroom.tools.spec import GenericParams as GenericParams
+from stackroom.tools.spec import GenericResult as GenericResult
 from stackroom.tools.spec import QueryText as QueryText
 from stackroom.tools.spec import Relevance as Relevance
 from stackroom.tools.spec import ToolParams as ToolParams

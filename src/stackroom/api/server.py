@@ -49,8 +49,6 @@ from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import BARE_LIST as BARE_LIST
 from stackroom.tools.spec import BARE_OBJECT_OR_NULL as BARE_OBJECT_OR_NULL
 from stackroom.tools.spec import LARGEST as LARGEST
-from stackroom.tools.spec import GenericParams as GenericParams
-from stackroom.tools.spec import GenericResult as GenericResult
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.spec import require_argument as require_argument
 

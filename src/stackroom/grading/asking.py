@@ -12,7 +12,7 @@ from stackroom.grading.golden_set import default_scope
 from stackroom.grading.questions import Question
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
-from stackroom.search.fuse import STEPS, Candidates, Floats, discount_little_known
+from stackroom.search.fuse import STEPS, Candidates, Floats
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import ShelfReader
 
@@ -35,8 +35,7 @@ class AskedQuestion:
 
     def rank(self, search: SearchSpec) -> list[int]:
         """Return the keys of the best hits with these weights."""
-        found = discount_little_known(self.candidates, self.vector, search.little_known_discount)
-        return self._best(STEPS[search.fusion](found, self.vector, search).scores())
+        return self._best(STEPS[search.fusion](self.candidates, self.vector, search).scores())
 
     def rank_by_words(self) -> list[int]:
         """Return the keys of the best hits by words alone."""
@@ -66,7 +65,7 @@ class Asker:
     def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
         """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
         depth = max(self.spec.search.depth, 2 * self.depth)
-        search = self.spec.search.model_copy(update={"little_known_discount": 0.0, "depth": depth})
+        search = self.spec.search.model_copy(update={"depth": depth})
         searcher = Searcher(spec=self.spec, override=search)
         for question in questions:
             answers = frozenset(self.reader.find(question.expected, scope=WHOLE).values())

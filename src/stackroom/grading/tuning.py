@@ -33,10 +33,7 @@ WEIGHTS: Choices = {
     "feedback_weight": (0.0, 0.25, 0.5, 0.75),
     "smoothing_weight": (0.0, 0.1, 0.2, 0.3),
 }
-IF_KNOWN: Choices = {
-    "known_weight": (0.0, 0.15, 0.3, 0.5, 0.7),
-    "little_known_discount": (0.0, 0.15, 0.3, 0.45),
-}
+IF_KNOWN: Choices = {"known_weight": (0.0, 0.15, 0.3, 0.5, 0.7)}
 IF_NAMED: Choices = {"named_weight": (0.0, 0.15, 0.3, 0.45)}
 BALANCE: Choices = {
     "vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8),

@@ -166,10 +166,7 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
 
 
 def _ways(
-    reader: ShelfReader,
-    searcher: Searcher,
-    collection: Collection,
-    vectors: Mapping[str, QueryVector],
+    reader: ShelfReader, searcher: Searcher, collection: Collection, vectors: Mapping[str, QueryVector]
 ) -> dict[str, Callable[[str], list[str]]]:
     """Return the search methods: each ranks documents for a query's id."""
 

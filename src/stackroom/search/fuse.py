@@ -10,7 +10,7 @@ Both keep the score after each of their steps, so that one candidate's score can
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,14 +144,6 @@ def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float
 def shorten_little_known(vectors: Vector, known: Floats, discount: float) -> Vector:
     """Return the vectors, shortened where little is known: to a text of few words any query is near."""
     return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
-
-
-def discount_little_known(candidates: Candidates, query: Vector | None, discount: float) -> Candidates:
-    """Return candidates whose vectors are shortened where little is known."""
-    if query is None or not discount:
-        return candidates
-    vectors = shorten_little_known(candidates.vectors, candidates.known, discount)
-    return replace(candidates, vectors=vectors, cosine=(vectors @ query).astype(np.float64))
 
 
 def over_best(scores: Floats) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
-from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.api import (
@@ -22,6 +22,8 @@ from stackroom.api import (
     Explained,
     ExplainParams,
     FoundResult,
+    GenericParams,
+    GenericResult,
     InputError,
     MergedHit,
     NoneOf,
@@ -38,8 +40,6 @@ from stackroom.api import (
     Scope,
     ScopeRequest,
     SearchPath,
-    ToolParams,
-    ToolResult,
     ToolSpec,
     ask_each,
     catalogue_tool,
@@ -73,30 +73,18 @@ SCAN_KEYS = 4_096
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class DocumentParams(ToolParams):
-    """Arguments, with the names of the fixed interface."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
-class DocumentResult(ToolResult):
-    """Answers, with the names of the fixed interface."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
-class PingParams(DocumentParams):
+class PingParams(GenericParams):
     """Arguments of `ping`: none."""
 
 
-class PingResult(DocumentResult):
+class PingResult(GenericResult):
     """The answer of `ping`."""
 
     status: str
     message: str
 
 
-class SearchDocumentsParams(ExplainParams, PagedParams, DocumentParams):
+class SearchDocumentsParams(ExplainParams, PagedParams, GenericParams):
     """Arguments of `search_documents`."""
 
     sized_by = ("n_results",)
@@ -108,7 +96,7 @@ class SearchDocumentsParams(ExplainParams, PagedParams, DocumentParams):
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages to add before and after each")
 
 
-class HandbookParams(ExplainParams, PagedParams, DocumentParams):
+class HandbookParams(ExplainParams, PagedParams, GenericParams):
     """Arguments of `search_handbook`."""
 
     sized_by = ("n_results",)
@@ -119,7 +107,7 @@ class HandbookParams(ExplainParams, PagedParams, DocumentParams):
     n_results: int = Field(default=10, ge=1, le=20, description="Most results")
 
 
-class PassageMetadata(DocumentResult):
+class PassageMetadata(GenericResult):
     """The place of a passage, and how well it answers (0–1)."""
 
     file_path: str
@@ -138,7 +126,7 @@ ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
 """Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
 
 
-class FoundPassage(Explained, DocumentResult):
+class FoundPassage(Explained, GenericResult):
     """One result."""
 
     content: str
@@ -153,7 +141,7 @@ class PassageWithNeighbours(FoundPassage):
     after: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
-class PassagesResult(FoundResult, PricedResult, DocumentResult):
+class PassagesResult(FoundResult, PricedResult, GenericResult):
     """Passages, which are kept whole where an answer is cut."""
 
     unit = "passages"

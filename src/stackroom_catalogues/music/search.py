@@ -79,15 +79,11 @@ def scope_search(views: ByCatalogue[CatalogueView], principal: Principal, params
     return scope_each(views, asked)
 
 
-def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged: bool) -> FoundKinds:
-    """Search each kind by itself.
-
-    The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end.
-    """
+def search_kinds(library: MusicLibrary, params: SearchMusicParams) -> FoundKinds:
+    """Search each kind by itself; all hits up to the end of the page are read, since other catalogues may have some."""
     reading = read_question(library.view, params.query, library.scope())
     vector = library.view.embed(reading.query or params.query)
     wanted = min(params.offset + params.limit, MOST)
-    start = 0 if is_merged else params.offset
     explain = params.explain and bool(fold_name(params.query))  # what is only spelt the same has no parts to explain
     kinds: dict[str, FoundOfKind] = {}
     strongest, degraded, notes = 0.0, None, tuple[str, ...]()
@@ -99,7 +95,7 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged:
             strongest, notes = strength, (*reading.notes, *ranked.notes_on(ranked.read(answering[:1])))
         nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
-            items=_merged(library.view, ranked.read(answering[start:wanted], explain=explain)),
+            items=_merged(library.view, ranked.read(answering[:wanted], explain=explain)),
             nearest=_merged(library.view, nearest),
             total=len(answering),
             has_more=len(answering) > wanted,

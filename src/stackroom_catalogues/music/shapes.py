@@ -7,20 +7,20 @@ of `catalog.search` spell an entry out.
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from stackroom.api import (
     Explained,
     ExplainParams,
     FoundResult,
     FromCatalogue,
+    GenericParams,
+    GenericResult,
     OffsetParams,
     PricedResult,
     QueryText,
     Record,
     Tag,
-    ToolParams,
-    ToolResult,
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 
@@ -38,24 +38,12 @@ LEAN = WithJsonSchema({"type": "object"})
 LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 
 
-class MusicParams(ToolParams):
-    """Parameters with the names of the interface."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
-class MusicResult(ToolResult):
-    """Results with the names of the interface."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
 def _left_out() -> Any:
     """Declare a part of a result that is left out where it is empty."""
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
-class SearchMusicParams(ExplainParams, OffsetParams, MusicParams):
+class SearchMusicParams(ExplainParams, OffsetParams, GenericParams):
     """Arguments of `catalog.search`."""
 
     query: QueryText = Field(description="A name, or a description")
@@ -65,7 +53,7 @@ class SearchMusicParams(ExplainParams, OffsetParams, MusicParams):
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
 
 
-class GetParams(OffsetParams, MusicParams):
+class GetParams(OffsetParams, GenericParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
@@ -78,7 +66,7 @@ class GetParams(OffsetParams, MusicParams):
     )
 
 
-class Entry(Explained, FromCatalogue, MusicResult):
+class Entry(Explained, FromCatalogue, GenericResult):
     """A record in a list."""
 
     id: str
@@ -95,7 +83,7 @@ class Entry(Explained, FromCatalogue, MusicResult):
     score: float | None = _left_out()
 
 
-class Page(MusicResult):
+class Page(GenericResult):
     """A page of a list: its items, how many there are in all, and whether there are more after the page."""
 
     items: list[Any]
@@ -126,7 +114,7 @@ class RecordGroup(Page):
 LeanGroup = Annotated[RecordGroup, LEAN]
 
 
-class PagesResult(PricedResult, MusicResult):
+class PagesResult(PricedResult, GenericResult):
     """A result with several lists that are paged together: cut, it has the first items of each."""
 
     offset: int = Field(default=0, exclude=True)
@@ -172,7 +160,7 @@ class SearchMusicResult(FoundResult, PagesResult):
     degraded: str | None = _left_out()
 
 
-class GapItem(MusicResult):
+class GapItem(GenericResult):
     """One gap or duplicate."""
 
     name: str
@@ -181,7 +169,6 @@ class GapItem(MusicResult):
     album: str | None = _left_out()
     missing: list[str] | None = _left_out()
     ids: list[str] | None = _left_out()
-    year: int | None = _left_out()
     request: dict[str, Any] | None = _left_out()
     """The arguments of `catalog.mutate` that enter a missing album."""
 
@@ -193,7 +180,7 @@ class GapGroup(Page):
     items: list[GapItem]
 
 
-class ProposedFix(MusicResult):
+class ProposedFix(GenericResult):
     """A correction: arguments for `catalog.mutate`, the values they replace, and the reasons."""
 
     headline: ClassVar[str] = "{request}"
@@ -215,14 +202,14 @@ def sum_totals(*groups: Page | None) -> int | None:
     return sum(totals) if totals else None
 
 
-class GenreCount(MusicResult):
+class GenreCount(GenericResult):
     """A genre, and how many tracks have it."""
 
     genre: str
     tracks: int
 
 
-class Stats(MusicResult):
+class Stats(GenericResult):
     """Counts and totals of the catalogue."""
 
     artists: int

@@ -76,17 +76,15 @@ class MusicTools:
         """Search artists, albums and tracks, each kind separately."""
         scoped = scope_search(self._catalogues.views(catalogue), principal, params)
         views = scoped.views
-        is_merged = len(views.found) > 1
 
         def search(view: CatalogueView) -> FoundKinds:
             library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
-            return search_kinds(library, params, is_merged=is_merged)
+            return search_kinds(library, params)
 
         asked = ask_each(views.found, search)
         kinds = [params.kind] if params.kind else KINDS
         groups: dict[str, Any] = {
-            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params, is_merged=is_merged)
-            for kind in kinds
+            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params) for kind in kinds
         }
         skipped = [*views.skipped, *asked.skipped]
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
@@ -109,15 +107,14 @@ class MusicTools:
         library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
         return search_path(library, params, kind, scoped.notes)
 
-    def _group(self, found: Sequence[FoundOfKind], params: SearchMusicParams, *, is_merged: bool) -> RecordGroup:
-        """Return a page of what the catalogues found of one kind; a single one has read that page only."""
+    def _group(self, found: Sequence[FoundOfKind], params: SearchMusicParams) -> RecordGroup:
+        """Return a page of what the catalogues found of one kind."""
         wanted = min(params.offset + params.limit, MOST)
         merged = merge([one.items for one in found])
-        shown = merged[params.offset : wanted] if is_merged else merged
         total = sum(one.total for one in found)
         nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
         return RecordGroup(
-            items=[self._entry(item) for item in shown],
+            items=[self._entry(item) for item in merged[params.offset : wanted]],
             nearest=[self._entry(item) for item in nearest],
             total=total,
             has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,

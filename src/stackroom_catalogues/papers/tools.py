@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from stackroom.api import (
     WORDS_FIELD,
@@ -15,6 +15,7 @@ from stackroom.api import (
     ExplainParams,
     FoundResult,
     FromCatalogue,
+    GenericParams,
     InputError,
     LayoutCatalogues,
     MergedHit,
@@ -63,10 +64,9 @@ Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 
-class SearchPapersParams(ExplainParams, PagedParams):
-    """Arguments of `search_papers`, named as they are written here."""
+class SearchPapersParams(ExplainParams, PagedParams, GenericParams):
+    """Arguments of `search_papers`."""
 
-    model_config = ConfigDict(alias_generator=None)
     sized_by = ("paper_count",)
 
     query: Query = Field(description="A topic or question")

@@ -22,8 +22,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
-from stackroom.api import ConflictError, ExpectedError, NotFoundError, RateLimitedError
-from stackroom.api.server import ControlDatabase, GenericResult, shortened, utc_now
+from stackroom.api import ConflictError, ExpectedError, GenericResult, NotFoundError, RateLimitedError
+from stackroom.api.server import ControlDatabase, shortened, utc_now
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.tables import downloads
 

@@ -7,8 +7,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from stackroom.api import Action, Cost, ForbiddenError, OffsetParams, PricedResult, Principal, ToolSpec, result_text
-from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, GenericParams, GenericResult, require_argument
+from stackroom.api import (
+    Action,
+    Cost,
+    ForbiddenError,
+    GenericParams,
+    GenericResult,
+    OffsetParams,
+    PricedResult,
+    Principal,
+    ToolSpec,
+    result_text,
+)
+from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
 from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueStats
 

@@ -307,7 +307,7 @@ class ListenAnswer:
         found = [
             (one.hit.score, Placed(library, one.hit.record))
             for library in self._libraries.values()
-            for one in search_kinds(library, params, is_merged=False).kinds[kind].items
+            for one in search_kinds(library, params).kinds[kind].items
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
