@@ -20,7 +20,7 @@ from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.ingest.ledger import Ledger, check_ledger
+from stackroom.ingest.ledger import Ledger, check_ledger, find_places
 from stackroom.ingest.relations import find_dangling
 from stackroom.library import LEDGER_FILE, Installed
 from stackroom.model.scope import WHOLE
@@ -85,7 +85,7 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     if installed.sources and not path.is_file():
         raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
     with closing(Ledger(path)) as ledger:
-        rows = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)]
+        rows = [*ledger.rejects(), *_dangling_rows(app, installed)]
         cells, changes = ledger.cells(), ledger.changes()
     listed = (
         ("", ("source", "place", "reason"), rows),
@@ -104,13 +104,13 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
         click.echo("no row was left out")
 
 
-def _dangling_rows(app: App, installed: Installed, ledger: Ledger) -> list[tuple[str, str, str]]:
+def _dangling_rows(app: App, installed: Installed) -> list[tuple[str, str, str]]:
     """Return the rows whose records have dangling ids: source, place, reason."""
     spec = app.spec_of(installed)
     if not spec.spec.relations:
         return []
     dangling = find_dangling(app.open_catalogue(installed.name).shelf.reader(), spec.spec)
-    origins = ledger.find_origins(one.record_id for one in dangling)
+    origins = find_places(installed.folder / LEDGER_FILE, [one.record_id for one in dangling])
     by_hand = ("edited by hand", "")
     rows = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
     return sorted(rows)

@@ -32,15 +32,18 @@ class IngestCounts:
 
 
 class ListRows(RowSource):
-    """Implements `RowSource` over a list. Its name is a digest of the rows, so an interrupted list is resumed."""
+    """Implements `RowSource` over a list. Under a name, it takes the place of the list that had the name before.
+
+    Without one it only adds records; its name is a digest of the rows, so that an interrupted list is resumed.
+    """
 
     name = ""
     is_whole = False
-    """False: a list only adds records, and removes none that it lacks."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]], *, name: str = "") -> None:
         self._rows = rows
-        self.name = f"list:{hashlib.sha256(_encoded(rows)).hexdigest()[:NAME_DIGITS]}"
+        self.is_whole = bool(name)
+        self.name = name or f"list:{hashlib.sha256(_encoded(rows)).hexdigest()[:NAME_DIGITS]}"
 
     def count_rows(self) -> int | None:
         """Return the length of the list."""

@@ -108,7 +108,9 @@ def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
 
 def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     """Return the source and row of records in a ledger file; none where the file cannot be read."""
-    return _find(path, lambda db: _origins_of(db, ids)) or {}
+    query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
+    found = _find(path, lambda db: [(record_id, _read(db, query, (record_id,))) for record_id in ids])
+    return {record_id: (str(source), str(row)) for record_id, rows in found or () for source, row in rows}
 
 
 def find_written(path: Path, record_id: RecordId) -> dict[str, str]:
@@ -139,11 +141,6 @@ def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> Found
             return read(db)
     except (apsw.Error, StorageError):
         return None
-
-
-def _origins_of(db: apsw.Connection, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
-    query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-    return {record_id: (str(source), str(row)) for record_id in ids for source, row in _read(db, query, (record_id,))}
 
 
 def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
@@ -237,10 +234,6 @@ class Ledger:
         """Return the records that came from a source, each with its row."""
         rows = _read(self._db, "SELECT id, row, digest, written FROM origins WHERE source = ?", (source,))
         return {RecordId(str(record_id)): Origin(*map(str, origin)) for record_id, *origin in rows}
-
-    def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
-        """Return the source and row of each of these records that came from a source."""
-        return _origins_of(self._db, ids)
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""

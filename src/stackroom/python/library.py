@@ -4,7 +4,6 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +18,7 @@ from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
+from stackroom.ingest.batch import ListRows
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
@@ -28,7 +28,6 @@ from stackroom.python.results import Record, Results, text_columns
 from stackroom.settings import load_settings
 from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.port import RowSource, SourceRow
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import validate_fields
 
@@ -186,7 +185,7 @@ class Library:
         if name is None:
             raise InputError("'name' is missing: the name of the catalogue that is made of these rows")
         require_name(name)
-        return Order(location=name, source=GivenRows(name, rows_of(table)), name=name, recipe=None)
+        return Order(location=name, source=ListRows(rows_of(table), name=f"python:{name}"), name=name, recipe=None)
 
     def _recipe(self, order: Order, choices: Choices) -> Recipe:
         known = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
@@ -198,30 +197,8 @@ MISSING = ("NaTType", "NAType")
 """The classes of what pandas has for a missing date or value."""
 
 
-class GivenRows(RowSource):
-    """Implements `RowSource` for rows that a program gives; given again, they take the place of the former ones."""
-
-    def __init__(self, name: str, rows: list[Mapping[str, Any]]) -> None:
-        self._name = name
-        self._rows = rows
-
-    @property
-    def name(self) -> str:
-        """The catalogue's name, marked as no file."""
-        return f"python:{self._name}"
-
-    def count_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self._rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows."""
-        for number, row in islice(enumerate(self._rows, 1), start, None):
-            yield SourceRow(place=f"row {number}", values={str(name): _plain(cell) for name, cell in row.items()})
-
-
-def rows_of(table: Any) -> list[Mapping[str, Any]]:
-    """Return the rows of a DataFrame, of an Arrow table, or of an iterable of dictionaries."""
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Return the rows of a DataFrame, of an Arrow table, or of an iterable of dictionaries, in plain cells."""
     if hasattr(table, "to_dicts"):  # polars
         rows = table.to_dicts()
     elif hasattr(table, "to_dict"):  # pandas
@@ -235,7 +212,7 @@ def rows_of(table: Any) -> list[Mapping[str, Any]]:
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         kind = type(table).__name__
         raise InputError(f"a table is a path, a DataFrame, an Arrow table or dictionaries with values; given: {kind}")
-    return list(rows)
+    return [{str(name): _plain(cell) for name, cell in row.items()} for row in rows]
 
 
 def _plain(cell: Any) -> Any:
