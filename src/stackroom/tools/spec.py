@@ -361,33 +361,20 @@ def require_few(given: Mapping[str, Any], what: str, *, known: Sequence[str]) ->
         raise InputError(f"the {what} have more than {MOST_VALUES:,} values in all; give fewer at once")
 
 
-def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:
+def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> ToolParams:
     """Return a call's arguments as the tool declares them, or raise InputError."""
-    require_few(arguments, "arguments", known=list(tool.input_schema["properties"]))
-    try:
-        return tool.params.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise refusal_of(error, lambda details: _problem(tool, details)) from error
+    return validate_fields(tool.params, arguments, noun="argument", shows_values=True)
 
 
-def validate_fields(model: type[ModelT], given: Mapping[str, Any]) -> ModelT:
-    """Return values as a model declares them, or raise InputError; it repeats no value, which may be secret."""
-    require_few(given, "fields", known=list(model.model_fields))
+def validate_fields(
+    model: type[ModelT], given: Mapping[str, Any], *, noun: str = "field", shows_values: bool = False
+) -> ModelT:
+    """Return values as a model declares them, or raise InputError; wrong ones, which may be secret, shown if wanted."""
+    require_few(given, f"{noun}s", known=_names_at(model, ()))
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise refusal_of(error, lambda details: field_problem(model, details)) from error
-
-
-def field_problem(model: type[BaseModel], details: Any) -> str:
-    """Say what is wrong with a field, and what would be right."""
-    place, known = place_of(details), list(model.model_fields)
-    if details["type"] == "extra_forbidden":
-        return f"unknown field '{place[:80]}'{did_you_mean(place, known)}; known: {', '.join(known)}"
-    if details["type"] == "missing":
-        description = model.model_fields[place].description if place in known else None
-        return f"'{place}' is missing{f': {description}' if description else ''}"
-    return f"'{place}': {plain_words(details)}"
+        raise refusal_of(error, lambda details: _problem(model, details, noun, shows_values=shows_values)) from error
 
 
 def refusal_of(error: ValidationError, say: Callable[[Any], str]) -> InputError:
@@ -416,21 +403,21 @@ def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
     return False
 
 
-def _problem(tool: ToolSpec, details: Any) -> str:
-    """Say what is wrong with an argument, and what would be right."""
-    path = [str(step) for step in details["loc"]]
-    place = place_of(details) or "arguments"
+def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: bool) -> str:
+    """Say what is wrong with a value, and what would be right."""
+    path, place = [str(step) for step in details["loc"]], place_of(details) or f"{noun}s"
     if details["type"] == "extra_forbidden":
-        known = _arguments_at(tool.params, path[:-1])
+        known = _names_at(model, path[:-1])
         right = f"known: {', '.join(known)}" if known else "there are none"
-        return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; {right}"
+        return f"unknown {noun} '{place}'{did_you_mean(path[-1], known)}; {right}"
     if details["type"] == "missing":
-        return f"'{place}' is missing"
-    return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"
+        field = model.model_fields.get(place)
+        return f"'{place}' is missing{f': {field.description}' if field and field.description else ''}"
+    return f"'{place}': {plain_words(details)}{shown_value(details['input']) if shows_values else ''}"
 
 
-def _arguments_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Return the names of the arguments in the object at this path; none where anything may be in it."""
+def _names_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """Return the names of the values in the object at this path; none where anything may be in it."""
     for step in path:
         fields = {one.alias or name: one for name, one in model.model_fields.items()}
         inner = model_in(fields[step].annotation) if step in fields else None

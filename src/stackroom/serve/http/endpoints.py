@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
@@ -18,10 +17,12 @@ from stackroom.serve.async_gate import CALLER, Caller
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
 from stackroom.serve.http.service import Service, base_url
 from stackroom.tools.endpoint import EndpointSpec
-from stackroom.tools.spec import field_problem, refusal_of, validate_fields
+from stackroom.tools.spec import validate_fields
 
 TOOL_PATH = "/v1/tools/{name}"
 """The path of every tool; the OpenAPI document has them one by one."""
+PARAMETER = "parameter"
+"""The word for a value of a query string."""
 DECODED_AT_ONCE = 64 * 1024
 """Up to how many bytes a body is decoded on the event loop; decoding more is worth a thread."""
 
@@ -74,7 +75,8 @@ async def read_request(service: Service, spec: EndpointSpec, request: Request) -
     elif spec.body:
         body = validate_fields(spec.body, await read_object(request))
     if spec.query:
-        query = validate_query(spec.query, _read_query(request, spec.query.model_fields))
+        sent = _read_query(request, spec.query.model_fields)
+        query = validate_fields(spec.query, sent, noun=PARAMETER, shows_values=True)
     return ServerRequest(service=service, http=request, query=query, body=body)
 
 
@@ -117,14 +119,6 @@ def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
         return error.message
 
 
-def validate_query(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
-    """Return the parameters of a query string as a model has them; refuse values that are not as declared."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise refusal_of(error, lambda details: _query_problem(model, details)) from error
-
-
 def _read_query(request: Request, names: Mapping[str, Any]) -> dict[str, str]:
     """Return the declared parameters of the query string; a repeated one is ambiguous, and refused."""
     found: dict[str, str] = {}
@@ -135,11 +129,6 @@ def _read_query(request: Request, names: Mapping[str, Any]) -> dict[str, str]:
         if values:
             found[name] = values[0]
     return found
-
-
-def _query_problem(model: type[BaseModel], details: Any) -> str:
-    problem = field_problem(model, details)
-    return problem if details["type"] == "missing" else f"{problem} (given: {str(details['input'])[:60]!r})"
 
 
 def _is_json(headers: Headers, body: bytes) -> bool:

@@ -23,7 +23,7 @@ from stackroom.errors import ExpectedError, ForbiddenError, InputError, Unauthen
 from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, Caller, PerCallerLimit
 from stackroom.serve.http.accounts import WRONG_PAIR, LoginParams, begin_session
-from stackroom.serve.http.endpoints import ServerRequest, validate_query
+from stackroom.serve.http.endpoints import PARAMETER, ServerRequest
 from stackroom.serve.http.guard import LOCAL_IDENTITY, WithBody, require_password_chosen
 from stackroom.serve.http.replies import PRIVATE
 from stackroom.serve.http.service import Service
@@ -87,7 +87,8 @@ async def _validated(
     """Return a request with its parameters as declared; one that has not its form is audited."""
     given = {name: values if len(values) > 1 else values[0] for name, values in sent.items()}
     try:
-        query = validate_query(endpoint.query, given) if endpoint.query else None
+        shape = endpoint.query
+        query = validate_fields(shape, given, noun=PARAMETER, shows_values=True) if shape else None
     except InputError as error:
         raise await service.invalid.refused(request, endpoint.audited_as, error) from None
     return ServerRequest(service=service, http=request, query=query)
