@@ -71,7 +71,7 @@ def build_document(
     for tool in tools:
         prefix = f"tool.{tool.name}"
         for part, schema in (("input", tool.input_schema), ("output", tool.full_output_schema)):
-            schemas |= lifted_schemas(f"{prefix}.{part}", schema)
+            schemas[f"{prefix}.{part}"] = _inlined(schema, schema.get("$defs", {}))
         paths[f"/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, prefix, has_accounts=has_accounts)}
     security_schemes = {"bearer": {"type": "http", "scheme": "bearer"}} if has_accounts else {}
     error = _json_content("The status and the message say what is wrong.", _ref(ErrorResult.__name__))
@@ -168,25 +168,15 @@ def _parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
     return listed
 
 
-def lifted_schemas(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema and its own definitions as schemas of the whole document that refer to each other."""
-    definitions: Mapping[str, Any] = schema.get("$defs", {})
-    places = {f"#/$defs/{key}": f"{COMPONENT}{name}.{key}" for key in definitions}
-    rest = {key: value for key, value in schema.items() if key != "$defs"}
-    inner = {f"{name}.{key}": _pointed(definition, places) for key, definition in definitions.items()}
-    return {name: _pointed(rest, places), **inner}
-
-
-def _pointed(node: Any, places: Mapping[str, str]) -> Any:
-    """Return a part of a schema with its references moved to the document's schemas."""
+def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a part of a schema with its own definitions in place of references to them."""
     if isinstance(node, list):
-        return [_pointed(item, places) for item in node]
+        return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
-    return {
-        key: places.get(value, value) if key == "$ref" and isinstance(value, str) else _pointed(value, places)
-        for key, value in node.items()
-    }
+    if "$ref" in node:
+        return _inlined(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inlined(value, definitions) for key, value in node.items() if key != "$defs"}
 
 
 def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[str, Any]:
