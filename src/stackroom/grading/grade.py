@@ -93,7 +93,7 @@ def find_grade(path: Path) -> Grade | None:
         return None
     try:
         return STORED.validate_python(load_checked(path.read_bytes(), None))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
 
 

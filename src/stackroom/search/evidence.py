@@ -22,10 +22,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
 
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.embed.port import Embedder
@@ -99,8 +101,8 @@ class Calibration:
     """The cosine of unrelated queries to their nearest record, by one model: its middle, and its spread."""
 
     model: ModelId
-    middle: float
-    spread: float
+    middle: Annotated[float, Field(ge=-1, le=1)]
+    spread: Annotated[float, Field(gt=0)]
 
     def nearness_of(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how many spreads each cosine is above the middle."""
@@ -130,6 +132,7 @@ def load_probes() -> tuple[str, ...]:
 
 MEMBERS = ("model", "middle", "spread")
 """The members of the file."""
+STORED = TypeAdapter(Calibration)
 
 
 def save_calibration(calibration: Calibration, path: Path) -> None:
@@ -142,17 +145,9 @@ def find_calibration(path: Path) -> Calibration | None:
     if not path.is_file():
         return None
     try:
-        known = load_checked(path.read_bytes(), MEMBERS)
-        model = ModelId(**known["model"])
-        calibration = Calibration(model=model, middle=float(known["middle"]), spread=float(known["spread"]))
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        return STORED.validate_python(load_checked(path.read_bytes(), MEMBERS))
+    except (OSError, ValueError) as error:
         raise StorageError(f"{path} is damaged; build the catalogue again, or remove the file") from error
-    if not (-1 <= calibration.middle <= 1 and calibration.spread > 0):
-        raise StorageError(
-            f"{path} is damaged: no spread of cosines is {calibration.spread} around {calibration.middle}; "
-            "build the catalogue again, or remove the file"
-        )
-    return calibration
 
 
 def watch_calibration(path: Path) -> Callable[[ModelId | None], Calibration | None]:

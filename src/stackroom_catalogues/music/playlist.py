@@ -149,41 +149,22 @@ def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
     return order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPlaylist:
-    """Tracks that were chosen for a sentence, in order; unrelated ones are only the nearest to it."""
-
-    tracks: Sequence[Candidate]
-    notes: Sequence[str]
-    is_unrelated: bool
-
-
-def plan_playlist(library: MusicLibrary, sentence: str, minutes: float | None) -> PlannedPlaylist:
-    """Choose tracks that fit a sentence, of the requested total length."""
-    said_minutes, about = minutes_in(sentence)
-    target_s = 60 * (minutes or said_minutes or DEFAULT_MINUTES)
-    wishes = _wishes(library, about)
-    pool = _candidates(library, about, wishes, target_s)
-    chosen = choose(pool.candidates, target_s=target_s)
-    notes = _playlist_notes(about, wishes, pool, chosen, target_s=target_s)
-    return PlannedPlaylist(tracks=chosen, notes=notes, is_unrelated=pool.is_unrelated)
-
-
 def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return tracks that fit a sentence, of the requested total length."""
     if not params.about:
-        raise InputError(
-            "'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'; give 'id' for one "
-            "that you kept"
-        )
-    made = plan_playlist(library, params.about, params.minutes)
+        raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
+    said_minutes, about = minutes_in(params.about)
+    target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
+    wishes = _wishes(library, about)
+    pool = _candidates(library, about, wishes, target_s)
+    chosen = choose(pool.candidates, target_s=target_s)
     limit = params.limit if "limit" in params.model_fields_set else MOST
-    tracks = [track.record for track in made.tracks]
+    tracks = [track.record for track in chosen]
     return GetResult(
         query_type="playlist",
         tracks=RecordGroup.of(tracks, entry_of, offset=params.offset, limit=limit),
-        seconds=round(sum(track.seconds for track in made.tracks), 1),
-        notes=list(made.notes),
+        seconds=round(sum(track.seconds for track in chosen), 1),
+        notes=_playlist_notes(about, wishes, pool, chosen, target_s=target_s),
     )
 
 

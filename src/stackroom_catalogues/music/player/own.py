@@ -17,10 +17,9 @@ from stackroom.api import (
 from stackroom_catalogues.music.grouping import TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.player.endpoints import open_player
-from stackroom_catalogues.music.playlist import plan_playlist
 
 LIKE, PLAYLIST = "like", "playlist"
-FIELDS: Mapping[str, Sequence[str]] = {LIKE: (), PLAYLIST: ("name", "tracks", "about", "minutes")}
+FIELDS: Mapping[str, Sequence[str]] = {LIKE: (), PLAYLIST: ("name", "tracks")}
 
 
 class OwnMusic:
@@ -72,7 +71,7 @@ def _change_playlist(store: Any, libraries: Sequence[MusicLibrary], user: str, r
     if known and request.action is EditAction.DELETE:
         store.delete_playlist(user, known.id)
         return OwnChange(id=known.id, op=Op.DELETE, before=before, after={})
-    name, (tracks, notes) = request.fields.get("name", before.get("name")), _chosen_tracks(libraries, request.fields)
+    name, (tracks, notes) = request.fields.get("name", before.get("name")), _list_tracks(libraries, request.fields)
     if not isinstance(name, str):
         raise InputError("'fields': a playlist needs a 'name', a text")
     kept = (
@@ -94,24 +93,17 @@ def _get_playlist(store: Any, user: str, request: EditRequest) -> Any:
     raise NotFoundError(f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}")
 
 
-def _chosen_tracks(
+def _list_tracks(
     libraries: Sequence[MusicLibrary], fields: Mapping[str, Any]
 ) -> tuple[list[str] | None, Sequence[str]]:
-    """Return the tracks that fields list, or that fit their sentence, with notes; None where they say neither."""
-    about, minutes, tracks = fields.get("about"), fields.get("minutes"), fields.get("tracks")
-    if about is None and tracks is None:
+    """Return the ids of the tracks that fields list by id or name, with notes; None where they list none."""
+    tracks = fields.get("tracks")
+    if tracks is None:
         return None, ()
-    if about is None:
-        if not isinstance(tracks, list) or not all(isinstance(track, str) for track in tracks):
-            raise InputError("'tracks' must be a list of ids or names of tracks, in order")
-        found = [_get_record(libraries, track, TRACK) for track in tracks]
-        return [record.id for record, _ in found], [note for _, notes in found for note in notes]
-    if tracks is not None or not isinstance(about, str) or not isinstance(minutes or 1, int | float):
-        raise InputError("give either 'tracks', a list of ids, or 'about', a sentence, with 'minutes', a number")
-    made = plan_playlist(libraries[0], about, minutes)
-    if made.is_unrelated or not made.tracks:
-        raise NotFoundError(f"'about': nothing here fits '{about[:200]}'; no playlist was kept; try other words")
-    return [str(track.record.id) for track in made.tracks], made.notes
+    if not isinstance(tracks, list) or not all(isinstance(track, str) for track in tracks):
+        raise InputError("'tracks' must be a list of ids or names of tracks, in order")
+    found = [_get_record(libraries, track, TRACK) for track in tracks]
+    return [record.id for record, _ in found], [note for _, notes in found for note in notes]
 
 
 def _get_record(libraries: Sequence[MusicLibrary], stated: str, kind: str = "") -> tuple[Record, Sequence[str]]:
