@@ -19,7 +19,7 @@ from mcp import Client
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.proposal import propose
+from stackroom.assembly.proposal import profile_table
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.sources.opener import open_source
@@ -155,7 +155,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     app = App(Settings(home=home / "library"))
     for file in FILES:
         source = open_source(str(file))
-        recipe = own_recipe(propose(source, name=file.stem).loaded)
+        recipe = own_recipe(profile_table(source).propose(name=file.stem).loaded)
         add_catalogue(app, source, recipe=recipe, name=file.stem, progress=lambda _report: None, embed=False)
     yield app
     app.close()

@@ -14,7 +14,7 @@ from typing import Any
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.proposal import Proposal, propose
+from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.settings import Settings
@@ -107,7 +107,7 @@ def build_table(case: TableCase, folder: Path) -> Iterator[BuiltTable]:
     """Build the catalogue that is proposed for a table, without vectors, and open it."""
     settings = Settings(home=folder / "home", offline=True)
     source = open_rows(None, str(case.write(folder)), options=case.options)
-    proposal = propose(source, name=case.name, choices=case.choices)
+    proposal = profile_table(source).propose(name=case.name, choices=case.choices)
     with closing(App(settings)) as app:
         report = add_catalogue(
             app, source, recipe=own_recipe(proposal.loaded), name=case.name, progress=lambda _report: None, embed=False

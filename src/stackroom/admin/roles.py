@@ -20,7 +20,7 @@ from stackroom.admin.users import (
     declare_query,
     listed,
 )
-from stackroom.control.accounts.accounts import BUILTIN_ROLES, MOST_A_MINUTE, Role
+from stackroom.control.accounts.accounts import BUILTIN_ROLES, Role
 from stackroom.control.accounts.users import NO_ROLE
 from stackroom.control.control import Control
 from stackroom.errors import InputError
@@ -32,7 +32,7 @@ from stackroom.tools.spec import GenericParams, ToolSpec
 
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
 CallsAMinute = Annotated[
-    dict[Cost, Annotated[int, Field(ge=0, le=MOST_A_MINUTE)]],
+    dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
     WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
     CommandOption("--{}-per-minute", "N"),
 ]

@@ -129,11 +129,6 @@ def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[Note]:
         yield f"{rows} cannot be read and would be left out, as {problems[0]}"
 
 
-def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
-    """Infer a spec from a source's rows, with the user's choices."""
-    return profile_table(source).propose(name=name, choices=choices)
-
-
 class _Rows:
     """The rows of a table: all while their cells are within the budget, then every second, every fourth and so on."""
 

@@ -7,7 +7,7 @@ import click
 
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.orders import name_of
-from stackroom.assembly.proposal import propose
+from stackroom.assembly.proposal import profile_table
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.catalogue.spec import CatalogueSpec
@@ -46,7 +46,7 @@ def infer_command(
     It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
     """
     source = open_rows(None, location, options=options, workshop=open_app())
-    proposal = propose(source, name=name or name_of(location, table=options.table), choices=choices)
+    proposal = profile_table(source).propose(name=name or name_of(location, table=options.table), choices=choices)
     inferred = proposal.inferred
     if output is not None:
         _write_spec(output, inferred.declaration)

@@ -12,7 +12,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
 from stackroom.assembly.orders import Order, read_order
-from stackroom.assembly.proposal import propose
+from stackroom.assembly.proposal import profile_table
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
@@ -189,7 +189,7 @@ class Library:
 
     def _recipe(self, order: Order, choices: Choices) -> Recipe:
         known = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
-        return known or own_recipe(propose(order.source, name=order.name, choices=choices).loaded)
+        return known or own_recipe(profile_table(order.source).propose(name=order.name, choices=choices).loaded)
 
 
 ARROW_TABLE = "arro3.core:Table"

@@ -13,7 +13,7 @@ import pytest
 from stackroom.assembly import uploads
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.proposal import propose
+from stackroom.assembly.proposal import profile_table
 from stackroom.assembly.uploads import (
     DAY_S,
     FOLDER,
@@ -98,7 +98,7 @@ def add_films(app: App, name: str = "films") -> None:
     rows = app.settings.home / f"{name}.jsonl"
     rows.write_text('{"title": "Heat"}\n')
     source = JsonRows(rows)
-    recipe = own_recipe(propose(source, name=name).loaded)
+    recipe = own_recipe(profile_table(source).propose(name=name).loaded)
     add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
 
 

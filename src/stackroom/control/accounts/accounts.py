@@ -59,20 +59,13 @@ from stackroom.control.database.tables import (
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 
-__all__ = ["MOST_A_MINUTE", "Accounts", "Role", "User"]
+__all__ = ["Accounts", "Role", "User"]
 
 FIRST_ADMIN = "admin"
 ADMIN_ROLE = "admin"
 BUILTIN_ROLES = ("admin", "agent", "editor", "user")
 USUAL_ROLES = ("user",)
 ONE_TIME_BYTES = 18
-MOST_A_MINUTE = 1_000_000
-
-
-def _require_quotas(quotas: Quotas | None) -> None:
-    """Refuse quotas that are out of range."""
-    if quotas is not None and not all(0 <= quotas.of(cost) <= MOST_A_MINUTE for cost in Cost):
-        raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
 
 
 def _put_role(connection: Connection, role: Role) -> None:
@@ -372,7 +365,6 @@ def _changeable_role(connection: Connection, actor: Principal, name: str) -> Rol
 
 
 def _require_may_make(actor: Principal, role: Role) -> None:
-    _require_quotas(role.quotas)
     require_may_give(actor, Reach(actions=role.actions))
     require_may_set_quotas(actor, role.quotas)
 
