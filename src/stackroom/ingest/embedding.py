@@ -114,8 +114,6 @@ class LateEmbedding:
     monotonic: Callable[[], float] = time.monotonic
     texts: int = 0
     """How many texts were embedded so far."""
-    records: int = 0
-    """How many records have their vector by it."""
     _batch: int = FIRST_BATCH
     _published_at: float = field(default=float("-inf"))
     _publishing_took_s: float = 0.0
@@ -166,7 +164,7 @@ class LateEmbedding:
             self._fit_batch(self.monotonic() - started)
 
     def _keep(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> None:
-        self.records += self.writer.add_vectors(digests, vectors)  # commit point of a batch
+        self.writer.add_vectors(digests, vectors)  # commit point of a batch
         self.texts += len(vectors)
         self._is_published = False
         self.progress(self.texts, self._pace)

@@ -40,7 +40,6 @@ SHORT_MONTH = re.compile(r"([^\W\d_]{3,9})\.?(?:-|\s?['’])([0-9]{2})")
 TOKEN = re.compile(r"([0-9]+)|([^\W\d_]+)|[\s.,\-/'’ªº°()]+|(.)", re.DOTALL)
 DIGIT = re.compile(r"[0-9]")
 ANY_YEAR = re.compile(r"(?<!\d)[12][0-9]{3}(?!\d)")
-WEEK = re.compile(r"[0-9]{4}-?W[0-9]{2}(-?[0-9])?")
 
 Order = Literal["dmy", "mdy", "either"]
 
@@ -109,16 +108,7 @@ def _year_first(text: str) -> str | None:
         numbers = [int(digits) for digits in compact.groups()]
         return _iso(*numbers) if all(numbers) else None
     quarter = QUARTER.fullmatch(text)
-    if quarter:
-        return _iso(int(quarter[4]), _first_month(quarter[5]))
-    return _week(text) if WEEK.fullmatch(text) else None
-
-
-def _week(text: str) -> str | None:
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        return None
+    return _iso(int(quarter[4]), _first_month(quarter[5])) if quarter else None
 
 
 def _first_month(quarter: str) -> int:
