@@ -157,12 +157,12 @@ class OpenedCatalogues:
             raise StorageError(f"the folder of catalogue '{name}' is missing in the library; put it back")
 
     def _note_missing(self, name: str) -> None:
+        reason = f"{name}/{STORE_FILE} is missing; put it back from a back-up"
         try:
             self._require_folder(name)
         except StorageError as error:
-            self.conditions.note_failure(name, error.message)
-        else:
-            self.conditions.note_failure(name, f"{name}/{STORE_FILE} is missing; put it back from a back-up")
+            reason = error.message
+        self.conditions.note_failure(name, reason, is_gone=True)
 
     def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
         embedder = CatalogueEmbedder(shelf, self._workshop.embedder_of)

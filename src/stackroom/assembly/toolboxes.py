@@ -104,7 +104,7 @@ class ToolboxBuilder:
         """Return the packages of these catalogues, each with the open catalogues that follow it."""
         by_name: dict[str, list[OpenCatalogue]] = {}
         for one in served:
-            if one.package is not None:
+            if one.package in self.packages.names:  # a catalogue that was just removed may seem to have no spec
                 by_name.setdefault(one.package, []).append(one.opened)
         return [(self.packages.get(name), some) for name, some in by_name.items()]
 

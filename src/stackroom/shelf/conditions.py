@@ -89,11 +89,14 @@ class CatalogueConditions:
         if known is not None:
             logger.info("catalogue '%s' is whole again", name)
 
-    def note_failure(self, name: str, reason: str) -> float:
-        """Note that a catalogue cannot be read, and return in how many seconds it is tried again."""
+    def note_failure(self, name: str, reason: str, *, is_gone: bool = False) -> float:
+        """Note that a catalogue cannot be read, and return in how many seconds it is tried again.
+
+        Where its files are gone, each pause is the first one: to look whether they are back costs little.
+        """
         with self._guard:
             known = self._failing.get(name)
-            failures = known.failures + 1 if known else 1
+            failures = known.failures + 1 if known and not is_gone else 1
             pause_s = self._pause_after(failures)
             self._failing[name] = _Failing(
                 reason=reason,

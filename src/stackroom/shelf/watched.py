@@ -94,7 +94,8 @@ class WatchedShelf:
         except BusyError:
             raise
         except StorageError as error:
-            error.retry_after_s = self._conditions.note_failure(self._name, error.message)
+            is_gone = not self._is_there()
+            error.retry_after_s = self._conditions.note_failure(self._name, error.message, is_gone=is_gone)
             raise
         self._conditions.note_success(self._name)
         return reader

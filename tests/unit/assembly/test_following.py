@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
+from stackroom.assembly.workshop import Workshop
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
-from stackroom.library import BUILDING_FILE, INSTALLED_FILE, Library
+from stackroom.library import BUILDING_FILE, INSTALLED_FILE, Installed, Library
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from support.libraries import add_rows
@@ -96,6 +98,25 @@ def test_a_catalogue_that_another_process_removed_renamed_or_put_back_is_followe
     assert gate.refresh()
     assert (names_in(gate), app.catalogue_problems()) == (["films", "stage"], {})
     assert find(gate, "stage", "hamlet") == ["Hamlet"]
+
+
+def test_a_catalogue_that_is_removed_while_it_is_being_opened_leaves_the_others_as_they_are(
+    app: App, build: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, read = app.build_gate(), Workshop.spec_of
+
+    def removed_meanwhile(workshop: Workshop, installed: Installed) -> LoadedSpec:
+        found = read(workshop, installed)
+        Library(app.library.folder).set_aside(installed.name, now=time.time())
+        return found
+
+    build("plays", "Hamlet")
+    with monkeypatch.context() as patched:
+        patched.setattr(Workshop, "spec_of", removed_meanwhile)
+        gate.refresh()
+    assert find(gate, "films", "heat") == ["Heat"]
+    assert gate.refresh()
+    assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
 
 
 def test_the_title_that_an_owner_chose_is_followed(app: App) -> None:

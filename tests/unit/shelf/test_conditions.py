@@ -2,7 +2,11 @@
 
 import pytest
 
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import StorageError
 from stackroom.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, ConditionKind
+from stackroom.shelf.port import Shelf
+from stackroom.shelf.watched import WatchedShelf
 from support.control import Clock
 
 pytestmark = pytest.mark.row("T8")
@@ -21,6 +25,21 @@ def conditions(clock: Clock) -> CatalogueConditions:
 def test_the_pause_grows_with_each_failure_up_to_the_longest(conditions: CatalogueConditions) -> None:
     pauses = [conditions.note_failure("films", "gone") for _ in range(6)]
     assert pauses == pytest.approx([0.04, 0.16, 0.64, 2.56, LONGEST_PAUSE_S, LONGEST_PAUSE_S])
+
+
+@pytest.mark.parametrize(("is_there", "last"), [(True, LONGEST_PAUSE_S), (False, FIRST_PAUSE_S)])
+def test_files_that_are_gone_are_looked_for_again_after_the_first_pause_each_time(
+    anime_spec: CatalogueSpec, conditions: CatalogueConditions, clock: Clock, is_there: bool, last: float
+) -> None:
+    def fail() -> Shelf:
+        raise StorageError("the folder is missing")
+
+    shelf = WatchedShelf(anime_spec, fail, name="films", conditions=conditions, is_there=lambda: is_there)
+    for _ in range(6):
+        with pytest.raises(StorageError) as failed:
+            shelf.reader()
+        clock.advance(failed.value.retry_after_s or 0)
+    assert failed.value.retry_after_s == last
 
 
 def test_a_pause_is_longer_by_up_to_the_jitter(clock: Clock) -> None:
