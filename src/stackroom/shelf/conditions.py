@@ -90,13 +90,10 @@ class CatalogueConditions:
             logger.info("catalogue '%s' is whole again", name)
 
     def note_failure(self, name: str, reason: str, *, is_gone: bool = False) -> float:
-        """Note that a catalogue cannot be read, and return in how many seconds it is tried again.
-
-        Where its files are gone, each pause is the first one: to look whether they are back costs little.
-        """
+        """Note that a catalogue cannot be read, and return in how many seconds it is tried again."""
         with self._guard:
             known = self._failing.get(name)
-            failures = known.failures + 1 if known and not is_gone else 1
+            failures = known.failures + 1 if known and not is_gone else 1  # to look whether it is back costs little
             pause_s = self._pause_after(failures)
             self._failing[name] = _Failing(
                 reason=reason,

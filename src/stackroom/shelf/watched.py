@@ -94,16 +94,15 @@ class WatchedShelf:
         except BusyError:
             raise
         except StorageError as error:
-            is_gone = not self._is_there()
-            error.retry_after_s = self._conditions.note_failure(self._name, error.message, is_gone=is_gone)
+            is_gone, reason = not self._is_there(), error.message
+            error.retry_after_s = self._conditions.note_failure(self._name, reason, is_gone=is_gone)
             raise
         self._conditions.note_success(self._name)
         return reader
 
     def find_reader(self) -> ShelfReader | None:
         """Return a current snapshot if one is at hand, without waiting; else None."""
-        inner = self._inner
-        return None if inner is None else inner.find_reader()
+        return None if (inner := self._inner) is None else inner.find_reader()
 
     def writer(self) -> ShelfWriter:
         """Return the writing side; raise StorageError where its files were taken away, and writes would be lost."""
