@@ -9,7 +9,6 @@ import json
 import sys
 import tarfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from real_anime import DEFAULT_WORK
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.collections.sync import publish_catalogue
-from stackroom.assembly.locations import open_provider, open_rows
+from stackroom.assembly.collections.sync import publish_catalogue, sync_place
+from stackroom.assembly.locations import open_rows
 from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER
@@ -111,7 +110,7 @@ def documents(work: Path) -> dict[str, Any]:
         folder = unpacked(DATA / "documents" / archive, work / "files" / name)
         built = build(original, "documents", name, str(folder))
         publish_catalogue(original, name, str(database), progress=lambda _rows: None)
-        synced = build(copy, "documents", name, f"lancedb:{database}#{name}")
+        synced = sync(copy, name, str(database))
         pairs = [(top(original, name, query), top(copy, name, query)) for query in QUESTIONS[name]]
         overlaps = [len(one & other) / max(len(one), len(other), 1) for one, other in pairs]
         figures[name] = {
@@ -137,13 +136,19 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
         print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
 
     package = PACKAGES.get(spec_name)
-    source = open_rows(package, location, open_provider=partial(open_provider, app))
+    source = open_rows(package, location, workshop=app)
     report = add_catalogue(app, source, recipe=package_recipe(package), name=name, progress=show)
     print(file=sys.stderr)
     counts = {
         key: getattr(report, key) for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")
     }
     return {**counts, "seconds": round(time.perf_counter() - started, 1)}
+
+
+def sync(app: App, name: str, database: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    (synced,) = sync_place(app, database, names=[name]).collections
+    return {"outcome": synced.outcome, "rows": synced.rows, "seconds": round(time.perf_counter() - started, 1)}
 
 
 def opened(home: Path) -> App:
