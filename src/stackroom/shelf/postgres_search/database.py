@@ -30,13 +30,10 @@ IDLE_LIMIT_S = 60
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
-SEARCHED_DEEP, MOST_SCANNED = 1_000, 200_000
-"""How many vectors a graph keeps in view: as many as pgvector lets it; and the most that it looks at."""
 SESSION = {
     "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
-    "hnsw.ef_search": str(SEARCHED_DEEP),
+    "hnsw.ef_search": "1000",  # as many vectors as pgvector can keep in view
     "hnsw.iterative_scan": "relaxed_order",
-    "hnsw.max_scan_tuples": str(MOST_SCANNED),
     "jit": "off",
 }
 
@@ -55,14 +52,17 @@ CREATE TABLE classes (id integer PRIMARY KEY, audiences text[] NOT NULL, records
     lengths bigint[] NOT NULL);
 CREATE TABLE documents (key bigint PRIMARY KEY, class integer NOT NULL, columns integer[] NOT NULL,
     words integer[] NOT NULL, posted integer[] NOT NULL, lengths integer[] NOT NULL, numbers float8[] NOT NULL,
-    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension})
-    PARTITION BY HASH (key);
+    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension}) PARTITION BY HASH (key);
+ALTER TABLE documents ALTER columns SET STORAGE MAIN, ALTER lengths SET STORAGE MAIN, ALTER numbers SET STORAGE MAIN,
+    ALTER digest SET STORAGE MAIN, ALTER vector SET STORAGE MAIN;
 CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL) PARTITION BY HASH (entry);
 """
 PART = """
-CREATE TABLE documents_{part} PARTITION OF documents FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
+CREATE TABLE documents_{part} PARTITION OF documents FOR VALUES WITH (MODULUS {parts}, REMAINDER {part})
+    WITH (toast_tuple_target = 128);
 CREATE TABLE postings_{part} PARTITION OF postings FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
 """
+"""A row has what filters and comparisons of vectors read; words and texts are apart."""
 INDEXES = """
 CREATE INDEX ON documents_{part} USING gin (columns);
 CREATE INDEX ON documents_{part} USING gin (words);

@@ -16,6 +16,8 @@ from stackroom.shelf.postgres_search.terms import KNOWN, term_of_row
 from stackroom.shelf.terms import asked_term, number_fields
 
 LARGEST_KEY = 2**63 - 1
+FEW, SAMPLED = 20_000, 10_000
+"""Up to how many keys are read, so that they are a set in memory, and in how many records more are estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +37,6 @@ class Selection:
     snapshot: Snapshot
     clause: str
     values: tuple[Any, ...]
-    few: int
-    """Up to how many keys are read, so that they are a set in memory."""
     classes: Sequence[AudienceClass]
     """The classes that the audiences leave."""
     is_of_classes: bool
@@ -52,10 +52,18 @@ class Selection:
         """The keys in order where they are few, else None."""
         if not self.clause or self.is_of_classes:
             return None
-        rows = self.snapshot.rows(
-            f"SELECT key FROM documents WHERE true {self.also} LIMIT {self.few + 1}", *self.values
-        )
-        return None if len(rows) > self.few else np.sort(np.array([key for (key,) in rows], dtype=np.int64))
+        rows = self.snapshot.rows(f"SELECT key FROM documents WHERE true {self.also} LIMIT {FEW + 1}", *self.values)
+        return None if len(rows) > FEW else np.sort(np.array([key for (key,) in rows], dtype=np.int64))
+
+    @cached_property
+    def size(self) -> int:
+        """About how many there are; of many, by a sample."""
+        most = sum(one.records for one in self.classes)
+        if self.is_of_classes or not self.clause or self.keys is not None:
+            return most if self.keys is None else len(self.keys)
+        share = SAMPLED / max(most, SAMPLED)
+        sampled = f"documents TABLESAMPLE SYSTEM ({100 * share:f}) REPEATABLE (1) WHERE {self.clause}"
+        return round(int(self.snapshot.rows(f"SELECT count(*) FROM {sampled}", *self.values)[0][0]) / share)
 
     def only(self, keys: Integers) -> Integers:
         """Return those of these keys that are selected, in their order."""
@@ -78,11 +86,10 @@ class Selection:
 class FilterCompiler:
     """Makes selections of conditions in one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, spec: CatalogueSpec, classes: Sequence[AudienceClass], few: int) -> None:
+    def __init__(self, snapshot: Snapshot, spec: CatalogueSpec, classes: Sequence[AudienceClass]) -> None:
         self._snapshot = snapshot
         self._spec = spec
         self._classes = classes
-        self._few = few
 
     def select(self, conditions: Sequence[Condition], *, is_limited: bool) -> Selection:
         """Return the documents that meet every condition; of these classes only, where there are others."""
@@ -97,7 +104,6 @@ class FilterCompiler:
             snapshot=self._snapshot,
             clause=" AND ".join(f"({clause})" for clause, _ in parts),
             values=tuple(value for _, values in parts for value in values),
-            few=self._few,
             classes=kept,
             is_of_classes=not others,
         )

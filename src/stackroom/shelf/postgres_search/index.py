@@ -37,7 +37,7 @@ from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.terms import Dictionary
 from stackroom.shelf.terms import number_fields
 
-INDEX_FORMAT = 3
+INDEX_FORMAT = 4
 PARTS_AT_ONCE, PUBLISH_WAIT_S = 4, 600
 """How many connections of one server make indexes at once, and how long it waits for the one that publishes them."""
 GROWN = 2

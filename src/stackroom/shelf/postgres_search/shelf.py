@@ -32,8 +32,6 @@ from stackroom.shelf.postgres_search.remote_store import RemoteStore
 from stackroom.shelf.postgres_search.view import PostgresqlView
 from stackroom.shelf.store_place import find_place
 
-FEW = 20_000
-"""The number of records in a scope up to which each of them is compared: exact, and of a million no slower than not."""
 SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace = %s::regnamespace"
 
 
@@ -42,13 +40,12 @@ class PostgresqlShelf(EmbeddedShelf):
 
     store: RemoteStore
 
-    def __init__(self, folder: Path, spec: CatalogueSpec, *, few: int = FEW) -> None:
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         place = find_place(folder)
         if place is None:
             raise InputError(f"{folder.name}/{PLACE_FILE} is missing; it names the database with the index")
         super().__init__(folder, spec)
         self.promises = Promises()
-        self.few = few
         self._connections = Connections(place.url, place.schema)
         self._generations = Generations(self._connections, place.schema)
         self.search = SearchIndex(self._connections, self._generations, spec, self.store, parts=place.parts)
@@ -185,7 +182,7 @@ class PostgresqlShelf(EmbeddedShelf):
             vector_no=snapshot.reached.vector_no,
             history=self.store.history(),
             promises=self.promises,
-            few=self.few,
+            records=sum(records for _, _, records, _ in rows),
             classes=[
                 AudienceClass(number=number, audiences=frozenset(audiences), records=records, lengths=lengths)
                 for number, audiences, records, lengths in rows

@@ -55,6 +55,8 @@ from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
 
 SPARE = 50
 """How many more vectors than wanted are compared exactly."""
+WIDE, FOUND = 0.3, 1_000
+"""The share of all records above which a graph searches a selection, and how many it finds: of fewer it misses some."""
 DEEPER = 4
 NAMED_CANDIDATES = 200
 """How many records with the grams of a name are compared by edit distance."""
@@ -87,8 +89,8 @@ class PostgresqlView(StoreView):
 
     snapshot: Snapshot
     promises: Promises
-    few: int
-    """The number of records in a scope up to which each of them is compared."""
+    records: int
+    """How many there are, of all classes."""
     classes: Sequence[AudienceClass]
     is_limited: bool = False
     """Whether there are records of other classes."""
@@ -158,13 +160,10 @@ class PostgresqlView(StoreView):
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
         rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
-        documents = self._rows_of(keys)
-        digests = {key: row.digest for key, row in documents.items() if row.digest is not None}
-        stored = self._vectors_by_digest(set(digests.values()))
+        stored = self.embeddings(keys)
         for place, key in enumerate(keys):
-            vector = stored.get(digests[key]) if key in digests else None
-            if vector is not None:
-                rows[place] = vector
+            if key in stored:
+                rows[place] = stored[key].vector
         return rows if self.mean is None else centre(rows, self.mean)
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
@@ -396,22 +395,16 @@ class PostgresqlView(StoreView):
         return build_ranking(keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit)
 
     def _near(self, vector: Vector, selection: Selection, count: int) -> list[Key]:
-        """Return the records nearest to a vector: of few exactly, else as the graph finds them, in no strict order."""
-        if selection.keys is not None:
-            return self._near_of_all(vector, "key = ANY(%s::bigint[])", [selection.keys.tolist()], count)
-        query = f"""SELECT key FROM documents WHERE vector IS NOT NULL {selection.also}
-                    ORDER BY vector <-> %s::halfvec LIMIT {count}"""
-        found = [Key(key) for (key,) in self.snapshot.rows(query, *selection.values, vector_text(vector))]
-        if len(found) < count and selection.clause:  # the graph was left before there were enough
-            return self._near_of_all(vector, selection.clause, selection.values, count)
-        return found
-
-    def _near_of_all(self, vector: Vector, clause: str, values: Sequence[Any], count: int) -> list[Key]:
-        """Return the nearest of some records, each of which is compared."""
-        query = f"""WITH compared AS MATERIALIZED
-                        (SELECT key, vector FROM documents WHERE vector IS NOT NULL AND {clause})
-                    SELECT key FROM compared ORDER BY vector <-> %s::halfvec, key LIMIT {count}"""
-        return [Key(key) for (key,) in self.snapshot.rows(query, *values, vector_text(vector))]
+        """Return the records nearest to a vector: of all that are selected or, of many, of those that a graph finds."""
+        found, asked = list[tuple[Key]](), vector_text(vector)
+        selected = f"SELECT key, vector FROM documents WHERE vector IS NOT NULL {selection.also}"
+        nearest = f"SELECT key FROM ({{}}) AS compared ORDER BY l2_distance(vector, %s::halfvec), key LIMIT {count}"
+        if selection.size > WIDE * self.records:
+            by_graph = f"{selected} ORDER BY vector <-> %s::halfvec LIMIT {max(FOUND, count)}"
+            found = self.snapshot.rows(nearest.format(by_graph), *selection.values, asked, asked)
+        if len(found) < count and selection.clause:
+            found = self.snapshot.rows(nearest.format(selected), *selection.values, asked)
+        return [Key(key) for (key,) in found]
 
     # Names
 
@@ -494,9 +487,7 @@ class PostgresqlView(StoreView):
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope; of more than are counted, one more than are counted."""
         selection = self._select(scope)
-        if selection.is_of_classes:
-            return sum(one.records for one in selection.classes)
-        return selection.count(most=self.promises.facets_up_to + 1)
+        return selection.size if selection.is_of_classes else selection.count(most=self.promises.facets_up_to + 1)
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
         """Return the keys in scope that follow `after`, in key order; of more than are counted, those of a sample."""
@@ -532,7 +523,7 @@ class PostgresqlView(StoreView):
             if conditions not in self._selections:
                 if len(self._selections) >= CACHED_SELECTIONS:
                     self._selections.clear()
-                compiler = FilterCompiler(self.snapshot, self.spec, self.classes, self.few)
+                compiler = FilterCompiler(self.snapshot, self.spec, self.classes)
                 self._selections[conditions] = compiler.select(conditions, is_limited=self.is_limited)
             return self._selections[conditions]
 
