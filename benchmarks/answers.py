@@ -22,7 +22,7 @@ from stackroom.gate.gate import Gate
 from stackroom.grading.metrics import as_json, build_figure, ndcg
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.search.ranked import Work, same_franchise, work_of
+from stackroom.shelf.series import Work, same_franchise, work_of
 from stackroom.tools.catalogue import CatalogueView
 
 SETS = Path(__file__).parent / "sets"
