@@ -34,6 +34,7 @@ SESSION = {
     "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
     "hnsw.ef_search": "1000",  # as many vectors as pgvector can keep in view
     "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": "200000",  # so that it finds a thousand where a filter keeps one record of 200
     "jit": "off",
 }
 

@@ -55,8 +55,8 @@ from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
 
 SPARE = 50
 """How many more vectors than wanted are compared exactly."""
-WIDE, FOUND = 0.3, 1_000
-"""The share of all records above which a graph searches a selection, and how many it finds: of fewer it misses some."""
+WIDE, MOST_COMPARED, FOUND = 0.3, 300_000, 1_000
+"""The share and the number of records above which a graph searches, and how many it finds: of fewer it misses some."""
 DEEPER = 4
 NAMED_CANDIDATES = 200
 """How many records with the grams of a name are compared by edit distance."""
@@ -399,7 +399,7 @@ class PostgresqlView(StoreView):
         found, asked = list[tuple[Key]](), vector_text(vector)
         selected = f"SELECT key, vector FROM documents WHERE vector IS NOT NULL {selection.also}"
         nearest = f"SELECT key FROM ({{}}) AS compared ORDER BY l2_distance(vector, %s::halfvec), key LIMIT {count}"
-        if selection.size > WIDE * self.records:
+        if selection.size > min(WIDE * self.records, MOST_COMPARED):
             by_graph = f"{selected} ORDER BY vector <-> %s::halfvec LIMIT {max(FOUND, count)}"
             found = self.snapshot.rows(nearest.format(by_graph), *selection.values, asked, asked)
         if len(found) < count and selection.clause:
