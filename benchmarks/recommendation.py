@@ -78,7 +78,7 @@ def join(titles: list[dict]) -> tuple[dict[str, Record], dict[str, int]]:
 def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int]) -> EmbeddedShelf:
     """Index the joined titles alone, so that only they can be recommended, with the vectors of the whole catalogue."""
     app = open_library(home, "anime")
-    anime = app.open_catalogue("anime")
+    anime = app.open_shelf(app.library.get_installed("anime"))
     kept = {record.id for record in joined.values()}
 
     def record_of(row):
@@ -89,10 +89,11 @@ def build_shelf(home: Path, joined: dict[str, Record], popularity: dict[str, int
         records_of=lambda row: (record_of(row),), is_metadata=lambda row: anime_rows.record_of(row).id not in kept
     )
     folder = Path(tempfile.mkdtemp(prefix="ratings-"))
-    embedder = KnownVectors(anime.shelf, anime.spec)
+    embedder = KnownVectors(anime, anime.spec)
     shelf = EmbeddedShelf.create(folder, anime.spec, model=embedder.model)
     target = Target(spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=embedder)
     ingest(JsonRows(ANIME), target, progress=lambda _: None)
+    anime.close()
     app.close()
     return shelf
 
