@@ -190,7 +190,11 @@ def _read_known(
     known = {field.name for field in filters_of(view.spec).values()}
     read = read_query(query, vocabulary, unread=as_words)
     unknown = [one.phrase for one in read.stated if any(condition.field not in known for condition in one.conditions)]
-    return read_query(query, vocabulary, unread=[*as_words, *unknown]) if unknown else read
+    is_of_passages = bool(view.spec.kinds_hidden_from_search)
+    if is_of_passages:  # one that answers "how long can I dive without air" has the word
+        unknown += [one.phrase for one in read.left_out]
+    again = read_query(query, vocabulary, unread=[*as_words, *unknown]) if unknown else read
+    return replace(again, unread=()) if is_of_passages else again
 
 
 def _states_something(read: ReadQuery) -> bool:

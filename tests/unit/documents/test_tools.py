@@ -212,6 +212,23 @@ def test_the_same_text_in_two_collections_comes_once(own_app: App, tmp_path: Pat
 
 
 @pytest.mark.row("T2")
+@pytest.mark.row("N18")
+@pytest.mark.parametrize("query", ["how long can I stay under water without air", "who dives but is not on the list"])
+def test_a_question_that_says_what_there_is_not_is_answered_by_passages_that_have_its_words(
+    own_app: App, tmp_path: Path, query: str
+) -> None:
+    air, listed = (
+        "Under water without air you can stay for two minutes.",
+        "Who dives and is not on the list needs a guide.",
+    )
+    boats = "Under water you can stay with a boat, and dive."
+    add(own_app, write(tmp_path / "rules", air=air, listed=listed, boats=boats), "rules")
+    found = call(own_app.build_gate(), "search_documents", query=query)
+    assert found["results"][0]["content"] == (air if "air" in query else listed)
+    assert not [note for note in found.get("notes", ()) if "without" in note or "not on" in note]
+
+
+@pytest.mark.row("T2")
 def test_neighbours_that_share_a_sentence_are_both_found(own_app: App, tmp_path: Path) -> None:
     sentences = [f"The starter of jar number {number} is fed with flour and water at dawn." for number in range(60)]
     add(own_app, write(tmp_path / "one", long="# Jars\n\n" + " ".join(sentences)), "one")
