@@ -12,6 +12,8 @@ from stackroom.collection_settings import SCHEMES
 from stackroom.errors import InputError
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
+from stackroom.sources.compressed import find_path
+from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location
 from stackroom.sources.opener import open_source
 from stackroom.sources.port import RowSource
@@ -29,6 +31,10 @@ def open_rows(
     workshop: Workshop | None = None,
 ) -> RowSource:
     """Return the source at a location; a package may read some in its own way, and a workshop others than files."""
+    folder = find_path(location)
+    if folder is not None and is_export(folder):
+        options.require_only((), location=location)
+        return ExportRows(folder)
     own = package.open_rows(location) if package else None
     if package and own is not None and options.given:
         raise InputError(

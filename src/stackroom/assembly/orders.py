@@ -14,6 +14,7 @@ from stackroom.library import require_name
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage
 from stackroom.sources.compressed import find_path
+from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, stem_of
 from stackroom.sources.opener import is_table_file, list_tables, open_file, open_related
 from stackroom.sources.port import RowSource
@@ -22,13 +23,13 @@ from stackroom.sources.port import RowSource
 def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
     """Return the location to read, and how; of several tables that belong together, the others are joined to one.
 
-    A folder for a package is read as it is.
+    A folder for a package, and an exported one, is read as it is.
     """
     location = locations[0]
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     folder = find_path(location)
-    if len(locations) == 1 and not spec_name and folder and folder.is_dir():
+    if len(locations) == 1 and not spec_name and folder and folder.is_dir() and not is_export(folder):
         locations = list_tables(folder) or locations
     if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
         return locations[0], options
@@ -67,7 +68,12 @@ def read_order(
     location, options = _choose_main(locations, options, spec_name)
     folder = find_path(location)
     if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
-        spec_name, name = _get_folder_reader(workshop).name, name or name_of(location)
+        if is_export(folder):
+            exported = ExportRows(folder)
+            is_package, name = exported.spec_name in workshop.packages.names, name or exported.catalogue
+            spec_name, spec_file = (exported.spec_name, None) if is_package else (None, exported.declaration)
+        else:
+            spec_name, name = _get_folder_reader(workshop).name, name or name_of(location)
     package = workshop.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
