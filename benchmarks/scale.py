@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,7 @@ def main() -> None:
         Run(arguments, records, figures).measure(engines)
     show(figures)
     if arguments.plots:
-        draw([one for one in figures if one["engine"] == EMBEDDED and "edits" in one], arguments.plots)
+        draw(figures, arguments.plots)
 
 
 def _root(arguments: argparse.Namespace, records: str) -> Path:
@@ -284,27 +284,29 @@ def _sum_of(values: Iterable[float]) -> str:
 
 
 def draw(figures: Sequence[Figures], folder: Path) -> None:
-    """Draw what grows with the records, on the embedded engine."""
-    records = [one["records"] for one in figures]
+    """Draw what grows with the records, on each engine."""
+    complete = [one for one in figures if "edits" in one]
 
-    def arm(scope: str, key: str) -> list[float]:
-        return [one["search"]["scopes"][scope]["arms"]["hybrid"][key] for one in figures]
+    def lines(name: str, value_of: Callable[[Figures], float]) -> dict[str, list[tuple[float, float]]]:
+        return {
+            f"{engine}{name}": [(one["records"], value_of(one)) for one in complete if one["engine"] == engine]
+            for engine in dict.fromkeys(one["engine"] for one in complete)
+        }
 
     folder.mkdir(parents=True, exist_ok=True)
-    searches = {
-        f"{scope}, {key.removeprefix('cpu_').removesuffix('_ms')}": arm(scope, key)
-        for scope in SCOPES
-        for key in CPU_TIMES
-    }
-    (folder / "scale-search.svg").write_text(line_chart("hybrid search, ms of CPU", records, searches))
-    builds = {
-        "build, CPU seconds": [one["build"]["cpu_s"] for one in figures],
-        "build, peak MB": [one["build"]["peak_mb"] for one in figures],
-        "disk, MB": [sum(one["build"]["disk_mb"].values()) for one in figures],
-    }
-    (folder / "scale-build.svg").write_text(line_chart("building", records, builds))
-    edits = {f"edit until seen, {key[4:7]}, ms of CPU": [one["edits"][key] for one in figures] for key in CPU_TIMES}
-    (folder / "scale-edits.svg").write_text(line_chart("edits", records, edits))
+    searches, edits = ({} for _ in range(2))
+    for key in CPU_TIMES:
+        name = f", {key.removeprefix('cpu_').removesuffix('_ms')}"
+        searches |= lines(name, lambda one, key=key: one["search"]["scopes"]["all"]["arms"]["hybrid"][key])
+        edits |= lines(name, lambda one, key=key: one["edits"][key])
+    builds = lines(", CPU s", lambda one: one["build"]["cpu_s"] + one["build"]["database_cpu_s"])
+    builds |= lines(", MB", lambda one: sum((*one["build"]["disk_mb"].values(), *one["build"]["database_mb"].values())))
+    for file, title, drawn in (
+        ("search", "hybrid search, ms of CPU", searches),
+        ("build", "build, CPU seconds and MB on disk", builds),
+        ("edits", "edit until another process shows it, ms of CPU", edits),
+    ):
+        (folder / f"scale-{file}.svg").write_text(line_chart(title, drawn))
 
 
 def _arguments() -> argparse.Namespace:

@@ -10,10 +10,10 @@ COLOURS = ("#1b6ca8", "#7fb3d5", "#b03a2e", "#e59866", "#1e8449", "#7dcea0")
 TEXT = "font-family='sans-serif' font-size='12' fill='#555'"
 
 
-def line_chart(title: str, across: Sequence[float], lines: Mapping[str, Sequence[float]]) -> str:
-    """Return a chart of named lines over the same positive values."""
-    lowest, highest = _decades([value for line in lines.values() for value in line])
-    first, last = _decades(across)
+def line_chart(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Return a chart of named lines, each of points with positive coordinates."""
+    lowest, highest = _decades([y for line in lines.values() for _, y in line])
+    first, last = _decades([x for line in lines.values() for x, _ in line])
 
     def place(x: float, y: float) -> tuple[float, float]:
         along = (math.log10(x) - first) / (last - first)
@@ -31,7 +31,7 @@ def line_chart(title: str, across: Sequence[float], lines: Mapping[str, Sequence
         parts.append(f"<text x='{LEFT - 8}' y='{y + 4:.0f}' {TEXT} text-anchor='end'>{10**power:,}</text>")
     for number, (name, line) in enumerate(lines.items()):
         colour = COLOURS[number % len(COLOURS)]
-        points = [place(x, y) for x, y in zip(across, line, strict=True)]
+        points = [place(x, y) for x, y in line]
         parts.append(f"<polyline points='{_joined(points)}' fill='none' stroke='{colour}' stroke-width='2'/>")
         parts += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='3' fill='{colour}'/>" for x, y in points]
         parts.append(f"<rect x='{LEFT + 8}' y='{TOP + 6 + 16 * number}' width='10' height='10' fill='{colour}'/>")
