@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from stackroom.model.scope import WHOLE
@@ -14,6 +15,7 @@ from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Embedding, Put
 from stackroom.shelf.postgres import followed_store
+from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import StoreDatabase
 from stackroom.shelf.store_place import StorePlace, save_place
 from support.dying import share_and_die
@@ -191,3 +193,18 @@ def test_an_index_that_is_too_large_and_one_that_is_built_anew_are_not_fetched(
     second = server_of("second")
     assert second.shelf.writer().rebuild() == 3
     assert builds["second"] == 1
+
+
+def test_nothing_gathers_in_memory_for_a_database_that_reads_slowly(postgresql: PostgresServer) -> None:
+    with psycopg.connect(postgresql.new_url().replace("+psycopg", "")) as db:
+        db.execute("CREATE TABLE slow (data bytea)")
+        db.execute(
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(.1); RETURN NEW; END'"
+        )
+        db.execute("CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()")
+        with copying(db, "COPY slow FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(("bytea",))
+            for _ in range(4):
+                copy.write_row((bytes(1 << 20),))
+                assert db.pgconn.flush() == 0, "libpq keeps a part"
+        assert db.execute("SELECT count(*), sum(length(data)) FROM slow").fetchone() == (4, 4 << 20)

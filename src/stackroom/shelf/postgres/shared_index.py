@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.errors import ExpectedError
+from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import StoreDatabase
 
 PIECE_BYTES = 1 << 20
@@ -72,7 +73,7 @@ class SharedIndex:
 
 
 def _send_files(db: Any, folder: Path, paths: Iterable[Path]) -> None:
-    with db.cursor().copy("COPY shared_files FROM STDIN (FORMAT BINARY)") as copy:
+    with copying(db, "COPY shared_files FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(("text", "int4", "bytea"))
         for path in paths:
             with path.open("rb") as file:

@@ -24,6 +24,7 @@ from psycopg import pq, sql
 from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
 from stackroom.shelf.postgres.shared_work import SharedWork, find_progress, share_embedding, wait_for
 
@@ -410,7 +411,7 @@ class WriteTransaction:
     def copy(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows to a table; the columns are given with their types, as `key int8`."""
         names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
-        with self.db.cursor().copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
+        with copying(self.db, f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)

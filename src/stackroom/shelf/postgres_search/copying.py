@@ -10,6 +10,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from stackroom.model.vectors import Vector
+from stackroom.shelf.postgres.sending import copying
 
 SIGNATURE, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 TYPES = {"i4": 23, "f8": 701}
@@ -27,7 +28,7 @@ def copy_rows(
 ) -> None:
     """Add rows to a table by its columns: first those of numbers, each as wide as the type of its array."""
     heads, sized = _heads(numbers, len(numbers) + len(others)), [list(map(_sized, column)) for column in others]
-    with db.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
+    with copying(db, f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
         copy.write(SIGNATURE)
         for start in range(0, len(heads), ROWS_AT_ONCE):
             rows = zip(*(column[start : start + ROWS_AT_ONCE] for column in (heads, *sized)), strict=True)
