@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -73,7 +74,12 @@ class BackupPlan:
 
 def file_item(name: str, path: Path) -> BackupItem:
     """Return the item of a file that is only ever replaced as a whole."""
-    return BackupItem(name=name, copy=lambda target, _checkpoint: _copy_file(path, target), size_bytes=_size(path))
+
+    def copy(target: Path, _checkpoint: Checkpoint) -> None:
+        shutil.copyfile(path, target)
+        target.chmod(0o600)
+
+    return BackupItem(name=name, copy=copy, size_bytes=_size(path))
 
 
 def store_item(name: str, path: Path) -> BackupItem:
@@ -82,9 +88,7 @@ def store_item(name: str, path: Path) -> BackupItem:
     Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one closes it, the
     other's locks are gone.
     """
-    return BackupItem(
-        name=name, copy=lambda target, checkpoint: copy_store(path, target, checkpoint), size_bytes=_size(path)
-    )
+    return BackupItem(name=name, copy=partial(copy_store, path), size_bytes=_size(path))
 
 
 def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
@@ -133,12 +137,19 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
     """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _require_room(plan, folder)
+        needed, free = sum(item.size_bytes for item in plan.items), shutil.disk_usage(folder).free
+        if 2 * needed > free:
+            sizes = f"{free / 1e6:,.0f} MB are free, and a back-up of {needed / 1e6:,.0f} MB"
+            raise StorageError(f"{folder}: {sizes} is made only where twice as much is")
         with open_staging(folder) as fresh:
             _fill(fresh, plan, at=at, context=context)
-            _require_whole(fresh)
+            if problems := check_backup(fresh):
+                raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
             target = _put_in_place(fresh, folder, at)
-        _keep_newest(folder, keep)
+        for outdated in list_backups(folder)[: -max(keep, 1)]:
+            leaving = outdated.with_name(f"{outdated.name}{UNFINISHED}")
+            outdated.rename(leaving)  # half removed, it must not count as a back-up
+            shutil.rmtree(leaving, ignore_errors=True)
     except OSError as error:
         raise StorageError(
             f"{folder}: the back-up could not be written: {error.strerror or error}; make room, or set another folder"
@@ -203,21 +214,6 @@ def check_backup(backup: Path) -> list[str]:
     ]
 
 
-def _require_whole(fresh: Path) -> None:
-    """Refuse a back-up that does not read back as written, before older ones are removed."""
-    if problems := check_backup(fresh):
-        raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
-
-
-def _require_room(plan: BackupPlan, folder: Path) -> None:
-    needed, free = sum(item.size_bytes for item in plan.items), shutil.disk_usage(folder).free
-    if 2 * needed > free:
-        raise StorageError(
-            f"{folder}: {_megabytes(free)} are free, and a back-up of {_megabytes(needed)} is made only where twice "
-            "as much is"
-        )
-
-
 @contextmanager
 def open_staging(folder: Path) -> Iterator[Path]:
     """Give an empty folder for a back-up that is being made, sent or fetched; remove it, and leftovers of stopped ones.
@@ -240,30 +236,23 @@ def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -
         (fresh / item.name).parent.mkdir(parents=True, exist_ok=True)
         item.copy(fresh / item.name, context.check_stopped)
     context.progress(len(plan.items), len(plan.items), "checking")
-    manifest = {"format": FORMAT, "made_at": at.isoformat(), "files": _files(fresh), "notes": plan.notes}
+    copied = {path.relative_to(fresh).as_posix(): path for path in sorted(fresh.rglob("*")) if path.is_file()}
+    files = {name: {"sha256": sha256_of(path), "size_bytes": _size(path)} for name, path in copied.items()}
+    manifest = {"format": FORMAT, "made_at": at.isoformat(), "files": files, "notes": plan.notes}
     (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
     _sync(fresh)
 
 
-def _files(fresh: Path) -> dict[str, dict[str, Any]]:
-    files = {path.relative_to(fresh).as_posix(): path for path in sorted(fresh.rglob("*")) if path.is_file()}
-    return {name: {"sha256": sha256_of(path), "size_bytes": path.stat().st_size} for name, path in files.items()}
-
-
 def _sync(fresh: Path) -> None:
     """Sync a folder with everything in it, so that the rename never exposes empty files."""
-    for path in (*(fresh.rglob("*") if fresh.is_dir() else ()), fresh):
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            sync_file(path)
+    for path in (*fresh.rglob("*"), fresh):
+        (sync_folder if path.is_dir() else sync_file)(path)
 
 
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
     wanted = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    last = max(
-        (backup_order(one.name)[1] for one in folder.glob(f"{wanted.name}*") if NAME.fullmatch(one.name)), default=0
-    )
+    taken = [one.name for one in folder.glob(f"{wanted.name}*") if NAME.fullmatch(one.name)]
+    last = max((backup_order(name)[1] for name in taken), default=0)
     target = wanted.with_name(f"{wanted.name}-{last + 1}") if last else wanted
     os.replace(fresh, target)  # commit point: the back-up is complete
     sync_folder(folder)
@@ -274,18 +263,6 @@ def backup_order(name: str) -> tuple[str, int]:
     """Return the sort key of a back-up's name: its time, and its number among those of one second."""
     time, _, number = name.partition("-")
     return time, int(number or 1)
-
-
-def _keep_newest(folder: Path, keep: int) -> None:
-    for outdated in list_backups(folder)[: -max(keep, 1)]:
-        leaving = outdated.with_name(f"{outdated.name}{UNFINISHED}")
-        outdated.rename(leaving)  # half removed, it must not count as a back-up
-        shutil.rmtree(leaving, ignore_errors=True)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
-    target.chmod(0o600)
 
 
 def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
@@ -313,7 +290,3 @@ def copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
 def _size(path: Path) -> int:
     """Return the bytes of a file, or of the files in a folder."""
     return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
-
-
-def _megabytes(size_bytes: int) -> str:
-    return f"{size_bytes / 1_000_000:,.0f} MB"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
@@ -27,11 +28,6 @@ class JobStatus:
     spec: JobSpec
     timing: Timing
     last_run: JobRun | None
-
-    @property
-    def is_unused(self) -> bool:
-        """Whether it is a quiet job that was given no schedule and has not run."""
-        return self.spec.is_quiet and self.last_run is None and self.timing.schedule.text == self.spec.schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +53,8 @@ class JobBoard:
         """`list_more` returns the jobs that come and go while a server runs, such as those of catalogues."""
         self._specs = {spec.name: spec for spec in specs}
         self._list_more = list_more
-        if len(self._specs) != len(specs):
-            names = Counter(spec.name for spec in specs)
-            raise ValueError(f"two jobs have the same name: {', '.join(name for name in names if names[name] > 1)}")
+        if doubled := {name for name, times in Counter(spec.name for spec in specs).items() if times > 1}:
+            raise ValueError(f"two jobs have the same name: {', '.join(sorted(doubled))}")
         self.runs = Runs(database, now=now)
         self.timetable = Timetable(database, now=now)
         self.database = database
@@ -73,18 +68,21 @@ class JobBoard:
         return {**self._specs, **{spec.name: spec for spec in self._list_more()}}
 
     def list_jobs(self) -> list[JobStatus]:
-        """Return the jobs, by name, without quiet ones that nobody has used."""
-        return [one for one in self._list_all() if not one.is_unused]
+        """Return the jobs, by name, without quiet ones that were given no schedule and have not run."""
 
-    def _list_all(self) -> list[JobStatus]:
-        specs = sorted(self.specs.values(), key=lambda spec: spec.name)
-        timings, latest = self.timetable.timings(specs), self.runs.latest()
-        return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
+        def is_used(job: JobStatus) -> bool:
+            return job.last_run is not None or job.timing.schedule.text != job.spec.schedule
+
+        listed = self._with_status(sorted(self.specs.values(), key=lambda spec: spec.name))
+        return [job for job in listed if not job.spec.is_quiet or is_used(job)]
 
     def get_job(self, name: str) -> JobStatus:
         """Return a job; refuse an unknown name."""
-        name = self.get_spec(name).name
-        return next(one for one in self._list_all() if one.spec.name == name)
+        return self._with_status([self.get_spec(name)])[0]
+
+    def _with_status(self, specs: list[JobSpec]) -> list[JobStatus]:
+        timings, latest = self.timetable.timings(specs), self.runs.latest()
+        return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
 
     def get_spec(self, name: str) -> JobSpec:
         """Return the declaration of a job; refuse an unknown name."""
@@ -101,7 +99,11 @@ class JobBoard:
 
     def find_output(self, reference: str) -> JobOutput | None:
         """Return the output of a run: by a job's name its last run, or any run by its number."""
-        run = self._find_run(reference)
+        if reference in self.specs:
+            run = self.runs.latest().get(reference)
+        else:
+            is_number = reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
+            run = self.runs.find(int(reference)) if is_number else None
         if run is None:
             return None
         text, dropped_bytes = self.runs.output(run.id)
@@ -126,18 +128,13 @@ class JobBoard:
 
     def set_enabled(self, name: str, *, enabled: bool) -> JobStatus:
         """Enable or disable the schedule of a job; it can be triggered in both cases."""
-        self.timetable.set_enabled(self.get_spec(name), enabled=enabled)
-        self.on_change()
-        return self.get_job(name)
+        return self._change(name, enabled=enabled)
 
     def set_schedule(self, name: str, schedule: str) -> JobStatus:
         """Change the schedule of a job."""
-        self.timetable.set_schedule(self.get_spec(name), schedule)
+        return self._change(name, schedule=schedule)
+
+    def _change(self, name: str, **changes: Any) -> JobStatus:
+        self.timetable.change(self.get_spec(name), **changes)
         self.on_change()
         return self.get_job(name)
-
-    def _find_run(self, reference: str) -> JobRun | None:
-        if reference in self.specs:
-            return self.runs.latest().get(reference)
-        is_number = reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
-        return self.runs.find(int(reference)) if is_number else None

@@ -52,13 +52,17 @@ class BucketBackups:
         """Upload a back-up and return its address; remove the oldest beyond `keep`."""
         checksums = load_checksums(backup)
         with self._failing("written"):
-            target = f"{self._folder}/{self._free_name(backup.name)}"
+            taken = {name for names in self._list_backups() for name in names}
+            names = (backup.name, *(f"{backup.name}-{number}" for number in range(2, len(taken) + 3)))
+            target = f"{self._folder}/{next(name for name in names if name not in taken)}"
             for number, name in enumerate(checksums):
                 context.progress(number, len(checksums), f"sending {name}")
                 self._put(backup / name, f"{target}/{name}")
             for number, (name, sha256) in enumerate(checksums.items()):
                 context.progress(number, len(checksums), f"comparing {name}")
-                if self._sha256(f"{target}/{name}") != sha256:
+                with self._files.open_input_stream(f"{target}/{name}") as stream:
+                    stored = hashlib.file_digest(stream, "sha256").hexdigest()
+                if stored != sha256:
                     raise StorageError(f"{self._title}: {name} does not read back as sent; the back-up is not kept")
             self._put(backup / MANIFEST, f"{target}/{MANIFEST}")  # commit point: the back-up is complete
             self._keep_newest(keep, at)
@@ -86,11 +90,6 @@ class BucketBackups:
         complete = [name for name, manifest in zip(names, manifests, strict=True) if manifest.is_file]
         return complete, [name for name in names if name not in complete]
 
-    def _free_name(self, wanted: str) -> str:
-        taken = {name for names in self._list_backups() for name in names}
-        others = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-        return next(name for name in (wanted, *others) if name not in taken)
-
     def _keep_newest(self, keep: int, at: datetime) -> None:
         complete, others = self._list_backups()
         before = f"{at - UNFINISHED_FOR:%Y%m%dT%H%M%SZ}"
@@ -109,10 +108,6 @@ class BucketBackups:
         with self._files.open_input_stream(source) as stream, target.open("xb") as file:
             shutil.copyfileobj(stream, file, BLOCK_BYTES)
         target.chmod(0o600)
-
-    def _sha256(self, source: str) -> str:
-        with self._files.open_input_stream(source) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
 
     @contextmanager
     def _failing(self, what: str) -> Iterator[None]:

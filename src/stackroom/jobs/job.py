@@ -31,22 +31,17 @@ class OutputTail:
     def write(self, text: str) -> None:
         """Append lines; the oldest are dropped where there is no room."""
         for line in storable(text).splitlines() or [""]:
-            self._add(line.encode())
+            whole_characters = line.encode()[: self._most_bytes // 2].decode("utf-8", "ignore").encode()
+            self.dropped_bytes += len(line.encode()) - len(whole_characters)
+            self._lines.append(whole_characters + b"\n")
+            self._kept_bytes += len(self._lines[-1])
+        while self._kept_bytes > self._most_bytes:
+            self._kept_bytes -= len(self._lines[0])
+            self.dropped_bytes += len(self._lines.popleft())
 
     def text(self) -> str:
         """Return the kept part."""
         return b"".join(self._lines).decode()
-
-    def _add(self, line: bytes) -> None:
-        whole_characters = line[: self._most_bytes // 2].decode("utf-8", "ignore").encode()
-        kept = whole_characters + b"\n"
-        self.dropped_bytes += len(line) - len(whole_characters)
-        self._lines.append(kept)
-        self._kept_bytes += len(kept)
-        while self._kept_bytes > self._most_bytes:
-            oldest = self._lines.popleft()
-            self._kept_bytes -= len(oldest)
-            self.dropped_bytes += len(oldest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

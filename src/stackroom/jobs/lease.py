@@ -84,50 +84,38 @@ class Lease:
 
     def find_holder(self) -> Holder | None:
         """Return the holder; None where it is free."""
-        return self._look()[1]
+        with self._database.read() as connection:
+            row = connection.execute(select(job_lease)).one()
+        if row.holder is None:
+            return None
+        is_gone = is_certainly_gone(row.process)
+        return Holder(id=row.holder, place=row.place, expires_at=row.expires_at, beat=row.beat, is_gone=is_gone)
 
     def take(self) -> bool:
         """Take it where it is free or its holder is dead; tell whether this process holds it now."""
-        beat, holder = self._look()
-        if holder is not None and not self._may_take_from(holder):
-            return False
-        started = self._monotonic()
-        return self._hold(started, job_lease.c.beat == beat)
+        holder = self.find_holder()
+        if holder is None:
+            return self._hold(job_lease.c.holder.is_(None))
+        if holder.id != self.id and not holder.is_gone:
+            if holder.beat != self._seen_beat:
+                self._seen_beat, self._seen_at = holder.beat, self._monotonic()
+            if self._monotonic() < self._seen_at + self._times.length_s:
+                return False
+        return self._hold(job_lease.c.beat == holder.beat)
 
     def renew(self) -> bool:
         """Renew it; tell whether this process still held it."""
-        return self._hold(self._monotonic(), job_lease.c.holder == self.id)
+        return self._hold(job_lease.c.holder == self.id)
 
     def release(self) -> None:
         """Release it, if this process holds it."""
         self._renewed_at = None
         with self._database.begin() as connection:
-            connection.execute(
-                update(job_lease).where(job_lease.c.holder == self.id).values(beat=job_lease.c.beat + 1, **NOBODY)
-            )
+            ours = update(job_lease).where(job_lease.c.holder == self.id)
+            connection.execute(ours.values(beat=job_lease.c.beat + 1, **NOBODY))
 
-    def _look(self) -> tuple[int, Holder | None]:
-        """Return the row's counter, and the holder."""
-        with self._database.read() as connection:
-            row = connection.execute(select(job_lease)).one()
-        if row.holder is None:
-            return row.beat, None
-        return row.beat, Holder(
-            id=row.holder,
-            place=row.place,
-            expires_at=row.expires_at,
-            beat=row.beat,
-            is_gone=is_certainly_gone(row.process),
-        )
-
-    def _may_take_from(self, holder: Holder) -> bool:
-        if holder.id == self.id or holder.is_gone:
-            return True
-        if holder.beat != self._seen_beat:
-            self._seen_beat, self._seen_at = holder.beat, self._monotonic()
-        return self._monotonic() >= self._seen_at + self._times.length_s
-
-    def _hold(self, started: float, condition: Any) -> bool:
+    def _hold(self, condition: Any) -> bool:
+        started = self._monotonic()
         values = {
             "holder": self.id,
             "place": place_of_this_process(),
@@ -135,9 +123,7 @@ class Lease:
             "expires_at": self._now() + timedelta(seconds=self._times.length_s),
         }
         with self._database.begin() as connection:
-            held = connection.execute(
-                update(job_lease).where(job_lease.c.id == 1, condition).values(beat=job_lease.c.beat + 1, **values)
-            )
-            is_ours = held.rowcount == 1
-        self._renewed_at = started if is_ours else None
-        return is_ours
+            wanted = update(job_lease).where(job_lease.c.id == 1, condition)
+            held = connection.execute(wanted.values(beat=job_lease.c.beat + 1, **values))
+        self._renewed_at = started if held.rowcount == 1 else None
+        return self._renewed_at is not None

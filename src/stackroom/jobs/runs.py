@@ -5,7 +5,7 @@ another has taken over. Commit point of a state: the end of the transaction that
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
@@ -20,9 +20,7 @@ from stackroom.errors import ConflictError
 from stackroom.jobs.job import RunReport, shortened
 
 KEPT_RUNS = 50
-"""Runs kept of each job."""
 CANCELLED = "it was cancelled"
-"""The error of a cancelled run."""
 MOST_ATTEMPTS = 3
 """Attempts at a resumable job whose process died."""
 
@@ -117,12 +115,10 @@ class Runs:
 
     def start(self, run_id: int, *, holder: str) -> bool:
         """Mark a queued run as running; tell whether it was still queued."""
+        is_queued = (job_runs.c.id == run_id, job_runs.c.state == RunState.QUEUED)
         begun = {"state": RunState.RUNNING, "holder": holder, "started_at": self._now()}
         with self._database.begin() as connection:
-            changed = connection.execute(
-                update(job_runs).where(job_runs.c.id == run_id, job_runs.c.state == RunState.QUEUED).values(begun)
-            )
-            return changed.rowcount == 1
+            return connection.execute(update(job_runs).where(*is_queued).values(begun)).rowcount == 1
 
     def follow(self, run_id: int, report: RunReport, *, holder: str) -> bool:
         """Save the progress of a run; tell whether it is still this holder's."""
@@ -148,10 +144,7 @@ class Runs:
             return True
 
     def interrupt_others(self, resumed: Collection[str], *, besides: int | None) -> list[JobRun]:
-        """Mark all running runs but one as interrupted, and queue the resumable ones again: their process is gone.
-
-        Only for a process that has just taken the lease.
-        """
+        """Mark running runs but one as interrupted, and queue resumable ones again, for the new holder of the lease."""
         wanted = select(*COLUMNS).where(job_runs.c.state == RunState.RUNNING).with_for_update()
         if besides is not None:
             wanted = wanted.where(job_runs.c.id != besides)
@@ -236,7 +229,7 @@ def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at
         "attempt": attempt,
         "is_cancelling": False,
         "queued_at": at,
-        **_values(RunReport()),
+        **asdict(RunReport()),
     }
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
@@ -256,14 +249,10 @@ def _change(connection: Connection, run_id: int, values: Mapping[str, Any]) -> N
 
 
 def _keep_newest(connection: Connection, job: str) -> None:
-    oldest_kept = (
-        select(job_runs.c.id).where(job_runs.c.job == job).order_by(job_runs.c.id.desc()).offset(KEPT_RUNS - 1).limit(1)
-    )
-    found = connection.execute(oldest_kept).scalar_one_or_none()
-    if found is not None:
-        connection.execute(
-            delete(job_runs).where(job_runs.c.job == job, job_runs.c.id < found, job_runs.c.state.not_in(LIVE))
-        )
+    newest = select(job_runs.c.id).where(job_runs.c.job == job).order_by(job_runs.c.id.desc())
+    oldest_kept = newest.offset(KEPT_RUNS - 1).limit(1).scalar_subquery()
+    is_outdated = (job_runs.c.job == job, job_runs.c.id < oldest_kept, job_runs.c.state.not_in(LIVE))
+    connection.execute(delete(job_runs).where(*is_outdated))
 
 
 def _get(connection: Connection, run_id: int) -> JobRun:
@@ -276,15 +265,8 @@ def _one(connection: Connection, wanted: Select[Any]) -> JobRun | None:
 
 
 def _values(report: RunReport) -> dict[str, Any]:
-    return {
-        "done": report.done,
-        "total": report.total,
-        "message": shortened(report.message),
-        "output": report.output,
-        "output_dropped": report.output_dropped,
-    }
+    return {**asdict(report), "message": shortened(report.message)}
 
 
 def _run(row: Any) -> JobRun:
-    values = row._mapping
-    return JobRun(**{**values, "state": RunState(row.state), "cause": RunCause(row.cause)})
+    return JobRun(**{**row._mapping, "state": RunState(row.state), "cause": RunCause(row.cause)})

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from stackroom.background.background import Background
@@ -46,15 +47,16 @@ class RunningJob:
         self.context = JobContext()
         self.saved = RunReport()
         """The report that was saved last."""
+        self.end: RunEnd | None = None
+        """Its outcome; None while it runs."""
         self._on_over = on_over
         self._is_watched = is_watched
         self._is_over = threading.Event()
         self._wanted_end = RunState.INTERRUPTED
-        self._end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
 
     def start(self) -> None:
         """Start the thread."""
-        start_thread(f"job {self.spec.name}", self._perform)
+        start_thread(f"job {self.spec.name}", self._run)
 
     def stop(self, wanted_end: RunState) -> None:
         """End the job at its next checkpoint; the first wanted outcome counts."""
@@ -66,32 +68,27 @@ class RunningJob:
         """Wait until the job is over; tell whether it is."""
         return self._is_over.wait(timeout_s)
 
-    def end(self) -> RunEnd | None:
-        """Return its outcome; None while it runs."""
-        return self._end if self._is_over.is_set() else None
-
-    def abandoned(self) -> RunEnd:
-        """Return the outcome of a stopped job; the wanted one while it still runs."""
-        return self.end() or self._stopped()
-
-    def _perform(self) -> None:
+    def _run(self) -> None:
+        end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
         try:
             self.spec.body(self.context)
-            self._end = RunEnd(state=RunState.DONE)
+            end = RunEnd(state=RunState.DONE)
         except TaskStopped:
-            self._end = self._stopped()
+            end = self.stopped_end()
         except ExpectedError as error:
             if not self._is_watched:
                 logger.error("job '%s' (run %d) failed: %s", self.spec.name, self.run.id, shortened(error.message))
-            self._end = RunEnd(state=RunState.FAILED, error=error.message)
+            end = RunEnd(state=RunState.FAILED, error=error.message)
         except Exception as error:
             logger.exception("job '%s' failed, which is a bug", self.spec.name)
-            self._end = RunEnd(state=RunState.FAILED, error=f"a bug: {type(error).__name__}; the log has it")
+            end = RunEnd(state=RunState.FAILED, error=f"a bug: {type(error).__name__}; the log has it")
         finally:
+            self.end = end
             self._is_over.set()
             self._on_over()
 
-    def _stopped(self) -> RunEnd:
+    def stopped_end(self) -> RunEnd:
+        """Return the outcome of a job that was told to stop."""
         is_resumed = self._wanted_end is RunState.INTERRUPTED and self.spec.resumes
         return RunEnd(state=self._wanted_end, error=REASONS[self._wanted_end], is_resumed=is_resumed)
 
@@ -100,39 +97,29 @@ class Scheduler:
     """Runs the jobs of a board while this process holds the lease."""
 
     def __init__(
-        self,
-        board: JobBoard,
-        *,
-        times: SchedulerTimes | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, board: JobBoard, *, times: SchedulerTimes | None = None, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.board = board
         self._times = times or SchedulerTimes()
         self._lease = Lease(board.database, times=self._times.lease, now=board.now, monotonic=monotonic)
         self._running: RunningJob | None = None
 
-    def task(self) -> Task:
-        """Return the task that does the rounds."""
-        return Task(
+    def start_in(self, background: Background) -> None:
+        """Do the rounds in a background, at once where something was asked for."""
+        rounds = Task(
             name=TASK,
             description="Runs the jobs that are due or asked for, while this process holds the lease.",
-            run=lambda _context: self._try_step(),
+            run=lambda _context: self.step(),
             period_s=self._times.look_every_s,
             jitter=0.0,
             retry_s=self._times.look_every_s,
             longest_retry_s=max(self._times.look_every_s, LONGEST_RETRY_S),
         )
-
-    def start_in(self, background: Background) -> None:
-        """Do the rounds in a background, at once where something was asked for."""
-        background.add(self.task())
+        background.add(rounds)
         self.board.on_change = lambda: background.wake(TASK)
 
     def stop(self) -> None:
-        """End the running job, mark it as interrupted where it does not finish, and release the lease.
-
-        To be called when the background has ended.
-        """
+        """End the running job, or mark it as interrupted, and release the lease; the background has ended before."""
         try:
             self._wind_up()
         except StorageError as error:
@@ -140,14 +127,20 @@ class Scheduler:
 
     def step(self) -> None:
         """Do one round: lease, running job, due jobs, next job. Not for two threads at once."""
-        is_ours = self._keep_lease()
-        if self._running is not None:
-            self._attend(self._running, is_ours=is_ours)
-        if is_ours:
-            self._queue_due()
-            queued = None if self._running else self.board.runs.find_next(list(self.board.specs))
-            if queued is not None:
-                self._begin(queued)
+        try:
+            is_ours = self._keep_lease()
+            if self._running is not None:
+                self._attend(self._running, is_ours=is_ours)
+            if is_ours:
+                with suppress(ConflictError):  # changed by another process; the next round tries again
+                    self.board.timetable.queue_due(list(self.board.specs.values()))
+                queued = None if self._running else self.board.runs.find_next(list(self.board.specs))
+                if queued is not None:
+                    self._begin(queued)
+        except Exception:
+            if self._running is not None and not self._lease.is_held:  # and it cannot be kept
+                self._running.stop(RunState.INTERRUPTED)
+            raise
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the running job; tell whether none runs."""
@@ -176,30 +169,17 @@ class Scheduler:
             self._wind_up()
         return self.board.runs.find(running.run.id) or running.run
 
-    def _try_step(self) -> None:
-        """Do one round; a job whose lease cannot be kept is stopped."""
-        try:
-            self.step()
-        except Exception:
-            if self._running is not None and not self._lease.is_held:
-                self._running.stop(RunState.INTERRUPTED)
-            raise
-
     def _keep_lease(self) -> bool:
         """Renew or take the lease; tell whether this process holds it."""
         if self._lease.is_held:
             return not self._lease.is_due or self._lease.renew()
         if not self._lease.take():
             return False
-        self._take_over()
-        return True
-
-    def _take_over(self) -> None:
-        """Mark the runs of the process that died as interrupted."""
         resumed = [spec.name for spec in self.board.specs.values() if spec.resumes]
         own = None if self._running is None else self._running.run.id
         for run in self.board.runs.interrupt_others(resumed, besides=own):
             logger.warning("job '%s' (run %d) was interrupted: its process ended", run.job, run.id)
+        return True
 
     def _require_lease(self, name: str) -> None:
         """Take the lease; wait where its holder may be dead, refuse where it runs."""
@@ -215,8 +195,7 @@ class Scheduler:
         """Save the progress or outcome of the running job, and stop it where that is requested."""
         if not is_ours:
             running.stop(RunState.INTERRUPTED)
-        end = running.end()
-        report = running.context.report()
+        end, report = running.end, running.context.report()
         runs, run_id = self.board.runs, running.run.id
         if end is not None:
             runs.end(run_id, report, end, holder=self._lease.id)
@@ -230,21 +209,14 @@ class Scheduler:
         elif known.is_cancelling:
             running.stop(RunState.CANCELLED)
 
-    def _queue_due(self) -> None:
-        try:
-            self.board.timetable.queue_due(list(self.board.specs.values()))
-        except ConflictError:
-            return  # changed by another process; the next round tries again
-
     def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
         """Start a queued run; None where it is no longer queued, or its job is gone with its catalogue."""
         spec = self.board.specs.get(queued.job)
         if spec is None or not self.board.runs.start(queued.id, holder=self._lease.id):
             return None
-        running = RunningJob(spec, queued, on_over=self.board.on_change, is_watched=is_watched)
-        self._running = running
-        running.start()
-        return running
+        self._running = RunningJob(spec, queued, on_over=self.board.on_change, is_watched=is_watched)
+        self._running.start()
+        return self._running
 
     def _wind_up(self) -> None:
         """Stop the running job, save its outcome, and release the lease."""
@@ -252,6 +224,6 @@ class Scheduler:
         if running is not None:
             running.stop(RunState.INTERRUPTED)
             running.wait(self._times.stop_within_s)
-            report = running.context.report()
-            self.board.runs.end(running.run.id, report, running.abandoned(), holder=self._lease.id)
+            report, end = running.context.report(), running.end or running.stopped_end()
+            self.board.runs.end(running.run.id, report, end, holder=self._lease.id)
         self._lease.release()

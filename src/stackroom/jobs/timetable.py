@@ -5,7 +5,7 @@ A job that was missed while no scheduler ran is run once, however often it was m
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,20 +38,12 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A schedule with either `interval` or `cron`; with neither the job is manual."""
+    """When a job is due."""
 
     text: str
     """The schedule in its normal form."""
-    interval: timedelta | None = None
-    cron: str | None = None
-
-    def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first due time after a time; None for a manual schedule."""
-        if self.interval is not None:
-            return moment + self.interval
-        if self.cron is not None:
-            return next(CronSim(self.cron, moment.astimezone(UTC)), None)
-        return None
+    next_after: Callable[[datetime], datetime | None] = field(compare=False, repr=False)
+    """Returns the first due time after a time; None for a manual schedule."""
 
 
 def parse_schedule(text: str) -> Schedule:
@@ -60,23 +52,15 @@ def parse_schedule(text: str) -> Schedule:
     if len(text) > MOST_CHARS or not written:
         raise InputError(f"'schedule' is {'empty' if not written else 'too long'}; {FORMS}")
     if written.lower() == MANUAL:
-        return Schedule(text=MANUAL)
+        return Schedule(text=MANUAL, next_after=lambda _moment: None)
     found = INTERVAL.fullmatch(written.lower())
     if found is not None:
-        return _every(written, int(found[1]), UNITS[found[2]])
-    if written.isascii() and len(written.split(" ")) == CRON_FIELDS:
-        return _at(written)
-    raise InputError(f"'schedule': {written[:60]!r} is not understood; {FORMS}")
-
-
-def _every(written: str, count: int, unit: str) -> Schedule:
-    interval = timedelta(**{unit: min(count, MOST_COUNT)})
-    if not LEAST <= interval <= MOST:
-        raise InputError(f"'schedule': {written!r} is not between a minute and a year; {FORMS}")
-    return Schedule(text=written.replace(" ", "").lower(), interval=interval)
-
-
-def _at(written: str) -> Schedule:
+        interval = timedelta(**{UNITS[found[2]]: min(int(found[1]), MOST_COUNT)})
+        if not LEAST <= interval <= MOST:
+            raise InputError(f"'schedule': {written!r} is not between a minute and a year; {FORMS}")
+        return Schedule(text=written.replace(" ", "").lower(), next_after=lambda moment: moment + interval)
+    if not written.isascii() or len(written.split(" ")) != CRON_FIELDS:
+        raise InputError(f"'schedule': {written[:60]!r} is not understood; {FORMS}")
     try:
         first = next(CronSim(written, datetime(2024, 1, 1, tzinfo=UTC)), None)
     except CronSimError as error:
@@ -84,11 +68,7 @@ def _at(written: str) -> Schedule:
         raise InputError(f"'schedule': {written!r}: {reason[:1].lower()}{reason[1:]}; {FORMS}") from error
     if first is None:
         raise InputError(f"'schedule': {written!r} names no day that ever comes; {FORMS}")
-    return Schedule(text=written, cron=written)
-
-
-BY_SCHEDULE = "schedule"
-"""The requester of scheduled runs."""
+    return Schedule(text=written, next_after=lambda moment: next(CronSim(written, moment.astimezone(UTC)), None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,66 +94,40 @@ class Timetable:
             rows = {row.name: row for row in connection.execute(select(job_settings))}
         return {spec.name: _timing(spec, rows.get(spec.name)) for spec in specs}
 
-    def set_schedule(self, spec: JobSpec, text: str) -> None:
-        """Change the schedule of a job."""
-        schedule = parse_schedule(text)
+    def change(self, spec: JobSpec, *, schedule: str | None = None, enabled: bool | None = None) -> None:
+        """Change the schedule of a job, or enable or disable it, and plan its next run by that."""
+        changes = {"schedule": parse_schedule(schedule).text} if schedule is not None else {"enabled": enabled}
         with self._database.begin() as connection:
-            row = _locked(connection, spec.name)
-            enabled = _timing(spec, row).enabled
-            next_at = schedule.next_after(self._now()) if enabled else None
-            _set(connection, spec.name, schedule=schedule.text, next_at=next_at)
-
-    def set_enabled(self, spec: JobSpec, *, enabled: bool) -> None:
-        """Enable or disable the schedule of a job."""
-        with self._database.begin() as connection:
-            row = _locked(connection, spec.name)
-            next_at = _timing(spec, row).schedule.next_after(self._now()) if enabled else None
-            _set(connection, spec.name, enabled=enabled, next_at=next_at)
+            _locked(connection, spec.name)
+            _set(connection, spec.name, **changes)
+            timing = _timing(spec, _locked(connection, spec.name))
+            next_at = timing.schedule.next_after(self._now()) if timing.enabled else None
+            _set(connection, spec.name, next_at=next_at)
 
     def queue_due(self, specs: list[JobSpec]) -> None:
         """Queue every due job and plan its next run; only for the holder of the lease."""
-        for spec, timing in zip(specs, self.timings(specs).values(), strict=True):
-            if timing.enabled:
-                self._queue_where_due(spec, timing)
-
-    def _queue_where_due(self, spec: JobSpec, timing: Timing) -> None:
         now = self._now()
-        next_at = timing.schedule.next_after(now)
-        if next_at is None:
-            return
-        is_due = timing.next_at is not None and timing.next_at <= now
-        # Planned too late, by a wrong clock: plan it again.
-        is_to_set = timing.next_at is None or timing.next_at > next_at
-        if is_due or is_to_set:
-            self._move(spec.name, timing.next_at, next_at, queue_at=now if is_due else None)
-
-    def _move(self, name: str, seen: datetime | None, next_at: datetime, *, queue_at: datetime | None) -> None:
-        """Plan the next run of a job, unless another process has, and queue it in the same transaction."""
-        with self._database.begin() as connection:
-            row = _locked(connection, name)
-            if row.next_at != seen:
-                return
-            _set(connection, name, next_at=next_at)
-            if queue_at is not None and find_live(connection, name) is None:
-                insert_run(connection, name, cause=RunCause.SCHEDULE, by=BY_SCHEDULE, at=queue_at)
+        for name, timing in self.timings(specs).items():
+            next_at = timing.schedule.next_after(now) if timing.enabled else None
+            is_due = timing.next_at is not None and timing.next_at <= now
+            # One that is planned later than it should be, by a wrong clock, is planned again.
+            if next_at is None or not (is_due or timing.next_at is None or timing.next_at > next_at):
+                continue
+            with self._database.begin() as connection:
+                if _locked(connection, name).next_at == timing.next_at:  # no other process has planned it
+                    _set(connection, name, next_at=next_at)
+                    if is_due and find_live(connection, name) is None:
+                        insert_run(connection, name, cause=RunCause.SCHEDULE, by=RunCause.SCHEDULE, at=now)
 
 
 def _timing(spec: JobSpec, row: Any | None) -> Timing:
-    if row is None:
-        return Timing(schedule=parse_schedule(spec.schedule), enabled=spec.enabled, next_at=None)
-    return Timing(
-        schedule=_schedule(spec, row.schedule),
-        enabled=spec.enabled if row.enabled is None else row.enabled,
-        next_at=row.next_at,
-    )
-
-
-def _schedule(spec: JobSpec, written: str | None) -> Schedule:
-    """Return the stored schedule; the default one where that is invalid."""
+    """Return the stored timing; the default schedule where that is invalid."""
+    written, enabled, next_at = (None, None, None) if row is None else (row.schedule, row.enabled, row.next_at)
     try:
-        return parse_schedule(spec.schedule if written is None else written)
+        schedule = parse_schedule(spec.schedule if written is None else written)
     except InputError:
-        return parse_schedule(spec.schedule)
+        schedule = parse_schedule(spec.schedule)
+    return Timing(schedule=schedule, enabled=spec.enabled if enabled is None else enabled, next_at=next_at)
 
 
 def _locked(connection: Connection, name: str) -> Any:

@@ -79,7 +79,7 @@ def test_a_backup_that_never_ran_is_late_by_the_age_of_the_accounts(control: Con
 
 def test_a_backup_that_is_off_or_manual_is_not_late(control: Control) -> None:
     spec = JobSpec(name="backup", description="", schedule="0 3 * * *", body=lambda _context: None)
-    Timetable(control.database).set_enabled(spec, enabled=False)
+    Timetable(control.database).change(spec, enabled=False)
     assert find_job_problems(control.database, utc_now() + 9 * DAY) == {}
 
 
