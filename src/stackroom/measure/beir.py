@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -13,7 +13,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import ModelChoice, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.catalogue.spec import Fusion
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
 from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
@@ -25,7 +25,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import ShelfReader
 from stackroom.sources.compressed import find_compressed, open_decompressed
 from stackroom.sources.json_rows import JsonRows
 
@@ -66,10 +65,7 @@ class Collection:
 
 def load_collection(folder: Path, *, split: str) -> Collection:
     """Read the queries and judgements of a split; every judgement above 0 counts as relevant."""
-    grades: dict[str, dict[str, int]] = {}
-    for query, document, grade in _judgements(_file(folder, f"qrels/{split}.tsv")):
-        if grade > 0:
-            grades.setdefault(query, {})[document] = grade
+    grades = _read_grades(_file(folder, f"qrels/{split}.tsv"))
     texts = dict(_queries(_file(folder, "queries.jsonl")))
     missing = [query for query in grades if query not in texts]
     if missing or not grades:
@@ -80,10 +76,7 @@ def load_collection(folder: Path, *, split: str) -> Collection:
 
 
 def choose_grades(collection: Collection, *, binary: bool | None) -> tuple[Collection, str]:
-    """Return the collection with or without its grades, and which it is.
-
-    By default (`binary` is None) grades are used, except where they are no gains.
-    """
+    """Return the collection with or without its grades, and which; by default (None) with those that are gains."""
     if not collection.is_graded:
         return collection, "binary: every judgement is the same"
     not_gains = NOT_GAINS.get(collection.name.casefold())
@@ -107,15 +100,17 @@ def _queries(path: Path) -> Iterator[tuple[str, str]]:
         yield str(row.values["_id"]), row.values["text"]
 
 
-def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
+def _read_grades(path: Path) -> dict[str, dict[str, int]]:
+    grades: dict[str, dict[str, int]] = {}
     with open_decompressed(path) as file:
         lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE)
         for number, line in enumerate(lines, start=1):
-            is_grade = len(line) == 3 and GRADE.fullmatch(line[2])
-            if is_grade:
-                yield line[0], line[1], int(float(line[2]))
+            if len(line) == 3 and GRADE.fullmatch(line[2]):
+                if (grade := int(float(line[2]))) > 0:
+                    grades.setdefault(line[0], {})[line[1]] = grade
             elif number > 1:  # the first line may be a heading
                 raise InputError(f"{path}, line {number}: wanted query, document and grade, separated by tabs")
+    return grades
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -160,40 +155,31 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
         calibration = calibrate(reader, asked)
         searcher = Searcher(spec=spec, calibration_of=lambda _model: calibration)
-        return {name: _quality(collection, rank) for name, rank in _ways(reader, searcher, collection, vectors).items()}
+        by_ranks = replace(searcher, override=spec.search.model_copy(update={"fusion": Fusion.RRF}))
+
+        def nearest(query: str) -> list[str]:
+            vector = vectors[query].vector
+            if vector is None:
+                return []
+            return list(reader.ids(reader.nearest(vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
+
+        def search(by: Searcher, query: str, vector: QueryVector) -> list[str]:
+            page = by.search(reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=vector)
+            return [hit.record.id for hit in page.hits]
+
+        ways: dict[str, Callable[[str], list[str]]] = {
+            "lexical": lambda query: search(searcher, query, QueryVector(vector=None)),
+            "vector": nearest,
+            "rrf": lambda query: search(by_ranks, query, vectors[query]),
+            "hybrid": lambda query: search(searcher, query, vectors[query]),
+        }
+        return {name: _quality(collection, rank) for name, rank in ways.items()}
     finally:
         shelf.close()
 
 
-def _ways(
-    reader: ShelfReader, searcher: Searcher, collection: Collection, vectors: Mapping[str, QueryVector]
-) -> dict[str, Callable[[str], list[str]]]:
-    """Return the search methods: each ranks documents for a query's id."""
-
-    def vector(query: str) -> list[str]:
-        query_vector = vectors[query].vector
-        if query_vector is None:
-            return []
-        return list(reader.ids(reader.nearest(query_vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
-
-    search = searcher.spec.search
-
-    def fused(query: str, query_vector: QueryVector, search: SearchSpec) -> list[str]:
-        by = replace(searcher, override=search)
-        page = by.search(reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=query_vector)
-        return [hit.record.id for hit in page.hits]
-
-    return {
-        "lexical": lambda query: fused(query, QueryVector(vector=None), search),
-        "vector": vector,
-        "rrf": lambda query: fused(query, vectors[query], search.model_copy(update={"fusion": Fusion.RRF})),
-        "hybrid": lambda query: fused(query, vectors[query], search),
-    }
-
-
-def _quality(collection: Collection, rank: Callable[[str], Sequence[str]]) -> Quality:
-    rankings = {query: rank(query) for query in collection.queries}
-    judged = [(rankings[query], collection.grades[query]) for query in collection.queries]
+def _quality(collection: Collection, rank: Callable[[str], list[str]]) -> Quality:
+    judged = [(rank(query), collection.grades[query]) for query in collection.queries]
     return Quality(
         ndcg_10=build_figure([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
         recall_100=build_figure([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),

@@ -142,7 +142,23 @@ def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, 
         matching = _find_matching(app, asked.catalogue, question)
         for name in asked.surfaces or surfaces:
             answer = surfaces[name](question.query)
-            yield _judge(question, answer, matching, catalogue=asked.catalogue, surface=name)
+            hits, notes, verdict = list_hits(answer, asked.catalogue), _notes_of(answer), Verdict.WRONG
+            against = [hit.title for hit in hits if hit.is_strong and matching is not None and hit.id not in matching]
+            if not against and _is_right(question, answer, hits, matching):
+                verdict = Verdict.RIGHT
+            elif not against and any(NOT_UNDERSTOOD.search(note) for note in notes):
+                verdict = Verdict.NOT_UNDERSTOOD
+            yield Judgement(
+                catalogue=asked.catalogue,
+                surface=name,
+                query=question.query,
+                kind=question.kind,
+                verdict=verdict,
+                contradictions=against,
+                evidence=answer["evidence"],
+                notes=notes,
+                shown=[hit.title for hit in hits[:DEPTH]],
+            )
 
 
 def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozenset[str] | None:
@@ -152,25 +168,6 @@ def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozens
     listing = SearchParams(query="*", filters=question.filters, exclude=question.exclude, include=["keys"])
     found = GenericTools([app.open_catalogue(catalogue)]).search(LOCAL_USER, listing)
     return frozenset(key.removeprefix(f"{catalogue}/") for key in found.keys or ())
-
-
-def _judge(
-    question: PlainQuestion, answer: Mapping[str, Any], matching: frozenset[str] | None, *, catalogue: str, surface: str
-) -> Judgement:
-    hits = list_hits(answer, catalogue)
-    against = [hit.title for hit in hits if hit.is_strong and matching is not None and hit.id not in matching]
-    is_right = not against and _is_right(question, answer, hits, matching)
-    return Judgement(
-        catalogue=catalogue,
-        surface=surface,
-        query=question.query,
-        kind=question.kind,
-        verdict=Verdict.RIGHT if is_right else _verdict_of_miss(answer, is_contradicted=bool(against)),
-        contradictions=against,
-        evidence=answer["evidence"],
-        notes=_notes_of(answer),
-        shown=[hit.title for hit in hits[:DEPTH]],
-    )
 
 
 def count_verdicts(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]:
@@ -234,11 +231,6 @@ def _figures_of(answer: Mapping[str, Any]) -> set[int]:
     totals = [part[name] for part in parts for name in TOTALS if part.get(name) is not None]
     noted = [int(figure.replace(",", "")) for note in _notes_of(answer) for figure in IN_ALL.findall(note)]
     return {*totals, sum(totals), *noted}
-
-
-def _verdict_of_miss(answer: Mapping[str, Any], *, is_contradicted: bool) -> Verdict:
-    says_so = any(NOT_UNDERSTOOD.search(note) for note in _notes_of(answer))
-    return Verdict.NOT_UNDERSTOOD if says_so and not is_contradicted else Verdict.WRONG
 
 
 def _notes_of(answer: Mapping[str, Any]) -> list[str]:

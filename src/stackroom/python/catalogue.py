@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -11,7 +10,7 @@ from stackroom.catalogue.spec import FieldType
 from stackroom.errors import NotFoundError
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
-from stackroom.generic.export import Column, Row, figures_table, list_columns, plain_values
+from stackroom.generic.export import Column, figures_table, list_columns, plain_values
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import url_of
 from stackroom.generic.shapes import SearchParams, ShownRecord, SimilarParams
@@ -194,17 +193,18 @@ class Catalogue:
         whole = list_whole(view, shown)
         records = [whole[one.id] for one in shown if one.id in whole]
         columns = list_columns(view.spec, is_ranked=True)
-        rows = [_row(one, columns) for one in records]
+        cells = [{**one.values, "score": one.score, "relevance": one.relevance} for one in records]
+        rows = [[values.get(column.name) for column in columns] for values in cells]
         return Results(columns=columns, rows=rows, records=records, total=total, **told)
 
 
 def as_filters(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return filters as tools take them: a pair is a range, with None where it is open."""
-    return {name: _as_range(value) if isinstance(value, tuple) else value for name, value in stated.items()}
-
-
-def _as_range(pair: tuple[Any, ...]) -> dict[str, Any]:
-    return {bound: value for bound, value in zip(BOUNDS, pair, strict=True) if value is not None}
+    filters = dict(stated)
+    for name, value in stated.items():
+        if isinstance(value, tuple):
+            filters[name] = {bound: end for bound, end in zip(BOUNDS, value, strict=True) if end is not None}
+    return filters
 
 
 def id_of(stated: Stated) -> str:
@@ -228,10 +228,15 @@ def list_whole(view: CatalogueView, shown: Sequence[ShownRecord]) -> dict[str, R
     """Return the records of a catalogue that are shown, by address, with all of their values."""
     by_id = {RecordId(one.id.removeprefix(f"{view.name}/")): one for one in shown}
     stored = view.reader.fetch(list(view.reader.find(list(by_id), scope=WHOLE).values()), scope=WHOLE)
-    return {by_id[one.id].id: _placed(_whole(view, one), by_id[one.id]) for one in stored.values()}
+    whole: dict[str, Record] = {}
+    for record in stored.values():
+        one = by_id[record.id]
+        placed = {"text": one.text, "score": one.score, "relevance": one.relevance, "signals": one.signals or {}}
+        whole[one.id] = _whole(view, record, **placed)
+    return whole
 
 
-def _whole(view: CatalogueView, record: StoredRecord) -> Record:
+def _whole(view: CatalogueView, record: StoredRecord, **placed: Any) -> Record:
     return Record(
         id=record.id,
         catalogue=view.name,
@@ -239,13 +244,5 @@ def _whole(view: CatalogueView, record: StoredRecord) -> Record:
         title=view.spec.title_of(record),
         values=plain_values(record, view.spec),
         url=url_of(view.spec, view.name, record),
+        **placed,
     )
-
-
-def _placed(record: Record, shown: ShownRecord) -> Record:
-    return replace(record, text=shown.text, score=shown.score, relevance=shown.relevance, signals=shown.signals or {})
-
-
-def _row(record: Record, columns: Sequence[Column]) -> Row:
-    values = {**record.values, "score": record.score, "relevance": record.relevance}
-    return [values.get(column.name) for column in columns]

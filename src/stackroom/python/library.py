@@ -5,11 +5,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
+from stackroom.assembly.build import add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
 from stackroom.assembly.orders import Order, read_order
 from stackroom.assembly.proposal import profile_table
@@ -74,9 +73,7 @@ class Library:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -110,12 +107,14 @@ class Library:
             raise InputError(
                 f"{order.location}: {losses}; nothing was built; accept_losses=True builds it without them"
             )
-        recipe = self._recipe(order, choices)
-        is_own = recipe.is_own
-        model = model or find_brought_model(self._app, order.name, order.source, recipe.loaded.spec, is_own=is_own)
+        recipe = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
+        if recipe is None:
+            recipe = own_recipe(profile_table(order.source).propose(name=order.name, choices=choices).loaded)
+        its_spec, is_own = recipe.loaded.spec, recipe.is_own
+        model = model or find_brought_model(self._app, order.name, order.source, its_spec, is_own=is_own)
         if embed:
             installed = self._app.library.find_installed(order.name)
-            choice = want_model(self._app, recipe.loaded.spec, installed, asked=model, is_own=is_own)
+            choice = want_model(self._app, its_spec, installed, asked=model, is_own=is_own)
             install_model(self._app, choice, say=lambda _text: None, quiet=True)
         add_catalogue(
             self._app,
@@ -186,10 +185,6 @@ class Library:
             raise InputError("'name' is missing: the name of the catalogue that is made of these rows")
         require_name(name)
         return Order(location=name, source=ListRows(rows_of(table), name=f"python:{name}"), name=name, recipe=None)
-
-    def _recipe(self, order: Order, choices: Choices) -> Recipe:
-        known = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
-        return known or own_recipe(profile_table(order.source).propose(name=order.name, choices=choices).loaded)
 
 
 ARROW_TABLE = "arro3.core:Table"

@@ -1,7 +1,7 @@
 """The answers of the Python API: records, tables, changes and explanations, as values."""
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, overload
@@ -100,9 +100,6 @@ class Results(Table, Sequence[Record]):
 
     def __len__(self) -> int:
         return len(self.records)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self.records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
