@@ -24,8 +24,8 @@ from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.http.app import serve_http
 from stackroom.serve.http.metrics import Metrics
-from stackroom.serve.http.serve import serve_http
 from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging

@@ -41,7 +41,7 @@ READ_FIRST = (
     "stackroom.assembly.owner",
     "stackroom.assembly.serving",
     "stackroom.assembly.upkeep",
-    "stackroom.serve.http.serve",
+    "stackroom.serve.http.app",
     "stackroom.serve.stdio",
 )
 """Modules of a server, besides those of the catalogues."""

@@ -18,8 +18,8 @@ from stackroom.control.control import Control
 from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import Workers
+from stackroom.serve.http.app import require_may_listen, serve_http
 from stackroom.serve.http.metrics import Metrics
-from stackroom.serve.http.serve import require_may_listen, serve_http
 from stackroom.serve.http.service import Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging

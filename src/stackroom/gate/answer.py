@@ -8,14 +8,13 @@ key is another, and the least recently used entry is evicted.
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
-from pydantic import BaseModel
 
 from stackroom.errors import (
     ExpectedError,
@@ -29,11 +28,10 @@ from stackroom.errors import (
 )
 from stackroom.model.principal import Outcome
 from stackroom.model.record import Flag
-from stackroom.model.scope import Visibility
 from stackroom.text.instructions import safe_message
 from stackroom.tools.catalogue import notes_by_reason
 from stackroom.tools.resources.resource import ResourceContent
-from stackroom.tools.spec import NotedResult, ToolResult, ToolSpec
+from stackroom.tools.spec import NotedResult, ToolResult
 from stackroom.tools.toolbox import Toolbox, Versions
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
@@ -102,12 +100,8 @@ class CacheStatistics:
     size: int
     hits: int
     misses: int
-
-    @property
-    def hit_rate(self) -> float:
-        """The share of look-ups that were hits; 0 before the first."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
+    hit_rate: float
+    """The share of look-ups that were hits; 0 before the first."""
 
 
 class AnswerCache:
@@ -147,30 +141,9 @@ class AnswerCache:
     def statistics(self) -> CacheStatistics:
         """Return the counters."""
         with self._guard:
-            return CacheStatistics(entries=len(self._answers), size=self._size, hits=self._hits, misses=self._misses)
-
-
-def answer_key(tool: ToolSpec, params: BaseModel, visibility: Visibility, versions: Versions) -> Hashable:
-    """Return the key of a call's answer: all that the answer follows from."""
-    audiences = None if all(version.is_public for version in versions) else visibility.audiences
-    budget = getattr(params, "tokens", None)  # also told by whether a limit is stated, even where it is the default
-    return tool.name, params.model_dump_json(), budget, versions, audiences, visibility.only, visibility.hidden
-
-
-def find_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
-    """Return the versions of the catalogues that a call reads, where they are known without waiting."""
-    return toolbox.find_versions(_catalogues_read(tool, params))
-
-
-def read_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
-    """Return the versions of the catalogues that a call reads; None where one cannot be read.
-
-    Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
-    """
-    try:
-        return toolbox.versions(_catalogues_read(tool, params))
-    except StorageError:
-        return None
+            hits, misses = self._hits, self._misses
+        rate = round(hits / (hits + misses), 4) if hits else 0.0
+        return CacheStatistics(entries=len(self._answers), size=self._size, hits=hits, misses=misses, hit_rate=rate)
 
 
 def with_age_notes(result: ToolResult, versions: Versions | None) -> ToolResult:
@@ -190,7 +163,3 @@ def with_age_of(content: ResourceContent, toolbox: Toolbox, catalogue: str) -> R
 
 def _age_notes(versions: Versions | None) -> list[str]:
     return notes_by_reason((version.name, version.stale or "") for version in versions or ())
-
-
-def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:
-    return tool.reads(params) if tool.reads else None

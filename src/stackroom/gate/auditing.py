@@ -124,26 +124,16 @@ class Auditing:
     """Tells observers of operations."""
 
     def __init__(
-        self,
-        observers: Sequence[Observer],
-        *,
-        on_storage_error: Callable[[], None],
-        hide_places: Callable[[str], str],
+        self, observers: Sequence[Observer], *, on_storage_error: Callable[[], None], hide_places: Callable[[str], str]
     ) -> None:
-        """`on_storage_error` is called when storage failed in an operation.
-
-        `hide_places` takes the paths of the server out of its failures; administrators of the server see them.
-        """
+        """Take what `Gate` is given for it."""
         self._on_storage_error = on_storage_error
         self._hide_places = hide_places
         self._observers = tuple(observers)
         self._auditors = [observer for observer in observers if isinstance(observer, Auditor)]
 
     def run(
-        self,
-        context: CallContext,
-        work: Callable[[], ResultT],
-        summary: Callable[[ResultT], ResultSummary],
+        self, context: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
     ) -> ResultT:
         """Do the work, and audit the outcome before it is returned.
 
@@ -153,8 +143,8 @@ class Auditing:
         started = time.perf_counter()
         is_noted = context.cost is Cost.WRITE and bool(self._auditors)
         try:
-            if is_noted:
-                self._announce(context)
+            for auditor in self._auditors if is_noted else ():
+                auditor.begin(_entry(context, Outcome.INTERRUPTED))
             result = work()
         except Exception as error:
             self.note(context, started, error)
@@ -165,7 +155,10 @@ class Auditing:
         except StorageError:
             if not is_noted:
                 raise
-            self._note_later(context, started, summary(result))
+            entry = _entry(context, Outcome.OK, started=started, left=summary(result))
+            for observer in self._observers:
+                with suppress(StorageError):  # one that never can adds it at its next start
+                    observer.write(entry, durable=False)
         return result
 
     def note(
@@ -193,18 +186,6 @@ class Auditing:
         if hidden != error.message:
             logger.warning("'%s' was told without the places: %s", principal.name, error.full_message)
             error.message = hidden
-
-    def _announce(self, context: CallContext) -> None:
-        entry = _entry(context, Outcome.INTERRUPTED)
-        for auditor in self._auditors:
-            auditor.begin(entry)
-
-    def _note_later(self, context: CallContext, started: float, left: ResultSummary) -> None:
-        """Let observers write an operation when they can; one that never does adds it at its next start."""
-        entry = _entry(context, Outcome.OK, started=started, left=left)
-        for observer in self._observers:
-            with suppress(StorageError):
-                observer.write(entry, durable=False)
 
 
 def _entry(

@@ -8,12 +8,10 @@ A read that fails in storage is tried again; where a damaged index is the cause 
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
-
-from pydantic import BaseModel
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from stackroom.errors import (
     ExpectedError,
@@ -23,24 +21,9 @@ from stackroom.errors import (
     UnknownToolError,
     did_you_mean,
 )
-from stackroom.gate.answer import (
-    Answer,
-    AnswerCache,
-    answer_key,
-    find_versions,
-    read_versions,
-    with_age_notes,
-    with_age_of,
-)
+from stackroom.gate import quarantine
+from stackroom.gate.answer import Answer, AnswerCache, with_age_notes, with_age_of
 from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
-from stackroom.gate.quarantine import (
-    flags_of,
-    noted_forms,
-    quarantine_content,
-    quarantine_entry,
-    safe_forms,
-    with_safe_notes,
-)
 from stackroom.model.principal import Cost, Principal
 from stackroom.shelf.watched import FailingCatalogueError
 from stackroom.text.safe import hide_places
@@ -53,6 +36,7 @@ from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
     NotedResult,
+    ToolParams,
     ToolResult,
     ToolSpec,
     find_query_note,
@@ -125,15 +109,6 @@ class ResourcePage:
     next_cursor: str | None
 
 
-def page_of(resources: Sequence[ResourceSpec], principal: Principal, cursor: str | None) -> ResourcePage:
-    """Return a page of what these resources list; `cursor` is the one of the page before."""
-    start = _position(cursor)
-    entries = [entry for resource in resources for entry in _entries(resource, principal)]
-    end = start + RESOURCES_A_PAGE
-    shown = [quarantine_entry(entry) for entry in entries[start:end]]
-    return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
-
-
 def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
     """List the entries of a resource, or none where its storage fails, so that the others are still listed."""
     try:
@@ -141,14 +116,6 @@ def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceE
     except StorageError as error:
         logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
         return ()
-
-
-def _position(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdecimal() or len(cursor) > 9:
-        raise InputError("'cursor' is not valid for this list; start again without it")
-    return int(cursor)
 
 
 logger = logging.getLogger(__name__)
@@ -179,12 +146,83 @@ class PendingCall(Generic[ResultT]):
     """Whether `finish` only waits for another process, and uses no CPU."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CacheKey:
+class _CacheKey(NamedTuple):
     """A cache key, and the versions and failures it was made at; an answer is kept only if they are still the same."""
 
     key: Hashable
     seen: tuple[Versions, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ToolCall:
+    """A call that is permitted and validated."""
+
+    toolbox: Toolbox
+    tool: ToolSpec
+    params: ToolParams
+    context: CallContext
+
+    @property
+    def _reads(self) -> Iterable[str] | None:
+        return self.tool.reads(self.params) if self.tool.reads else None
+
+    def find_versions(self) -> Versions | None:
+        """Return the versions of the catalogues that it reads, where they are known without waiting."""
+        return self.toolbox.find_versions(self._reads)
+
+    def read_versions(self) -> Versions | None:
+        """Return the versions of the catalogues that it reads; None where one cannot be read.
+
+        Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
+        """
+        try:
+            return self.toolbox.versions(self._reads)
+        except StorageError:
+            return None
+
+    def list_catalogues(self) -> list[OpenCatalogue]:
+        """Return the catalogues that it reads."""
+        names = self._reads
+        return [catalogue for catalogue in self.toolbox.catalogues if names is None or catalogue.name in names]
+
+    def key_at(self, versions: Versions, failures: int) -> _CacheKey:
+        """Return the key of its answer: all that the answer follows from."""
+        visibility = self.context.principal.visibility
+        audiences = None if all(version.is_public for version in versions) else visibility.audiences
+        budget = getattr(self.params, "tokens", None)  # also told by whether a limit is stated, even the default
+        note = find_query_note(self.context.parameters.get(QUERY))  # the params have only what is searched for
+        asked = (self.tool.name, self.params.model_dump_json(), budget, note)
+        return _CacheKey((*asked, versions, audiences, visibility.only, visibility.hidden), (versions, failures))
+
+    def answer(self, versions: Versions | None) -> Answer:
+        """Run the tool, and return its answer, safe to show."""
+        tool, context, changing_tools = self.tool, self.context, self.toolbox.changing_tools
+        call_id = (context.call_id,) if tool.wants_call_id else ()
+
+        def run() -> ToolResult:
+            return tool.run(context.principal, self.params, *call_id)
+
+        def noted(shown: ToolResult) -> Forms:
+            return quarantine.noted_forms(quarantine.safe_forms(self._forms(shown)), changing_tools)
+
+        answered = with_retries(run) if tool.read_only else run()
+        result = quarantine.with_safe_notes(with_age_notes(with_query_notes(answered, context.parameters), versions))
+        is_partial = isinstance(result, NotedResult) and bool(result.unread)
+        forms = quarantine.safe_forms(fit_answer(result, self.params, self._forms))
+        flags = quarantine.flags_of(forms, changing_tools)
+        if flags:  # the line about them has to fit the budget too
+            forms = fit_answer(result, self.params, noted)
+            flags = quarantine.flags_of(forms, changing_tools)
+        count = tool.count_of(result)
+        return Answer(structured=forms.structured, text=forms.text, is_partial=is_partial, count=count, flags=flags)
+
+    def _forms(self, result: ToolResult) -> Forms:
+        """Return both forms of a result; notes come last, after what they are about."""
+        structured = result.model_dump(mode="json", by_alias=True)
+        text = result_text(result, structured) if self.tool.text is result_text else self.tool.text(result)
+        if NOTES in structured:
+            structured[NOTES] = structured.pop(NOTES)
+        return Forms(structured=structured, text=text)
 
 
 class Gate:
@@ -234,7 +272,8 @@ class Gate:
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is reported as unknown."""
-        return _get_tool(self._toolboxes.of(principal.visibility), principal, name)
+        toolbox = self.toolbox_of(principal)
+        return _find_tool(toolbox, principal, name) or _refuse_tool(toolbox, principal, name)
 
     def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
         """Run a tool for a principal."""
@@ -250,45 +289,43 @@ class Gate:
         toolbox = self._toolboxes.of(principal.visibility)
         tool = _find_tool(toolbox, principal, name)
         cost = tool.cost_of(arguments) if tool else Cost.READ  # a forbidden one takes as long as an unknown one
+        target = tool.name if tool else name
         context = CallContext(
-            principal=principal,
-            via=via,
-            operation="tools/call",
-            target=tool.name if tool else name,
-            parameters=arguments,
-            cost=cost,
+            principal=principal, via=via, operation="tools/call", target=target, parameters=arguments, cost=cost
         )
         started = time.perf_counter()
         try:
             self._require_within_limit(context)
-            tool = _get_tool(toolbox, principal, name)
-            params = validate_arguments(tool, arguments)
+            tool = tool or _refuse_tool(toolbox, principal, name)
+            call = _ToolCall(toolbox=toolbox, tool=tool, params=validate_arguments(tool, arguments), context=context)
         except ExpectedError as error:
             self._auditing.note(context, started, error)
             if isinstance(error, UnknownToolError):
                 return PendingCall(context=context, finish=partial(raise_error, error), is_instant=True)
             return _finished(context, Answer.of_error(error))
-        cache_key = self._find_cache_key(toolbox, tool, context, params)
-        kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
+        # A call whose entry has to be durable is not answered here: to note it may block.
+        kept, missed = self._look_up(call, call.find_versions) if cost is Cost.READ else (None, None)
         if kept is not None:
             self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
             return _finished(context, kept)
-        return PendingCall(
-            context=context,
-            finish=lambda: self._finish(context, lambda: self._run(toolbox, tool, context, params, cache_key)),
-            is_instant=tool.is_instant,
-            waits=tool.cost is Cost.SQL,
-        )
 
-    def _finish(self, context: CallContext, work: Callable[[], Answer]) -> Answer:
-        try:
-            return self._auditing.run(context, work, _answer_summary)
-        except ExpectedError as error:
-            return Answer.of_error(error)
+        def finish() -> Answer:
+            try:
+                return self._auditing.run(context, lambda: self._run(call, missed), _answer_summary)
+            except ExpectedError as error:
+                return Answer.of_error(error)
+
+        return PendingCall(context=context, finish=finish, is_instant=tool.is_instant, waits=tool.cost is Cost.SQL)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a page of the resources that the principal may read; `cursor` is the one of the page before."""
-        return page_of(self._readable(principal), principal, cursor)
+        if cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
+            raise InputError("'cursor' is not valid for this list; start again without it")
+        start = int(cursor or 0)
+        end = start + RESOURCES_A_PAGE
+        entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
+        shown = [quarantine.quarantine_entry(entry) for entry in entries[start:end]]
+        return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
         """Return the resource templates that the principal may read."""
@@ -305,13 +342,14 @@ class Gate:
             self.refuse(context, excess)
             raise excess
 
-        def work() -> ResourceContent:
-            return with_retries(lambda: self._read(principal, uri))
+        def finish() -> ResourceContent:
+            return self._auditing.run(
+                context,
+                lambda: with_retries(lambda: self._read(principal, uri)),
+                lambda content: ResultSummary(content.size_bytes, content.digest),
+            )
 
-        def summary(content: ResourceContent) -> ResultSummary:
-            return ResultSummary(content.size_bytes, content.digest)
-
-        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, summary))
+        return PendingCall(context=context, finish=finish)
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
@@ -325,10 +363,7 @@ class Gate:
         is_limited: bool = True,
         size_of: Callable[[ResultT], int] = lambda _result: 0,
     ) -> ResultT:
-        """Run an operation that is neither a tool nor a resource, such as a login: limited and audited.
-
-        `size_of` returns how many bytes of the result are sent.
-        """
+        """Run an operation such as a login, limited and audited; `size_of` returns how many bytes of it are sent."""
 
         def limited() -> ResultT:
             if is_limited:
@@ -347,53 +382,30 @@ class Gate:
         self.refuse(context, answered)
         return answered
 
-    def _run(
-        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
-    ) -> Answer:
-        """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
+    def _look_up(
+        self, call: _ToolCall, read_versions: Callable[[], Versions | None]
+    ) -> tuple[Answer | None, _CacheKey | None]:
+        """Return the cached answer of a call, and the key to keep one by; neither where it cannot be cached."""
+        may_cache = self.cache is not None and call.tool.may_cache(call.params)
+        versions = read_versions() if may_cache else None
+        if versions is None or self.cache is None:
+            return None, None
+        key = call.key_at(versions, self._failures())
+        return self.cache.find(key.key), key
+
+    def _run(self, call: _ToolCall, missed: _CacheKey | None) -> Answer:
+        """Run a tool, or answer from the cache; `missed` is given where the look-up was made already."""
+        if not call.tool.read_only:
+            return call.answer(None)
         # Versions are read before it is run: an answer may be newer than it says, and not older.
-        if self.cache is None or not tool.may_cache(params):
-            versions = read_versions(toolbox, tool, params) if tool.read_only and tool.reads else None
-            return self._answered(toolbox, tool, context, params, versions)
-        if cache_key is None:
-            versions = read_versions(toolbox, tool, params)
-            if versions is None:
-                return self._answered(toolbox, tool, context, params, None)
-            cache_key = self._cache_key_at(tool, context, params, versions)
-            kept = self.cache.find(cache_key.key)
-            if kept is not None:
-                return kept
-        answer = self._answered(toolbox, tool, context, params, cache_key.seen[0])
-        seen = read_versions(toolbox, tool, params), self._failures()
-        if seen == cache_key.seen and not answer.is_partial:
-            self.cache.keep(cache_key.key, answer)
+        kept, missed = (None, missed) if missed else self._look_up(call, call.read_versions)
+        if kept is not None:
+            return kept
+        versions = missed.seen[0] if missed else call.read_versions() if call.tool.reads else None
+        answer = self._damage.run(lambda: call.answer(versions), call.list_catalogues)
+        if self.cache and missed and (call.read_versions(), self._failures()) == missed.seen and not answer.is_partial:
+            self.cache.keep(missed.key, answer)
         return answer
-
-    def _answered(
-        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions | None
-    ) -> Answer:
-        if not tool.read_only:
-            return _answered(tool, context, params, toolbox.changing_tools)
-
-        def list_read() -> Iterable[OpenCatalogue]:
-            names = tool.reads(params) if tool.reads is not None else None
-            return [catalogue for catalogue in toolbox.catalogues if names is None or catalogue.name in names]
-
-        return self._damage.run(lambda: _answered(tool, context, params, toolbox.changing_tools, versions), list_read)
-
-    def _find_cache_key(
-        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
-    ) -> _CacheKey | None:
-        """Return the cache key where it is known without blocking, and the audit entry need not be durable."""
-        if self.cache is None or not tool.may_cache(params) or context.cost is not Cost.READ:
-            return None
-        versions = find_versions(toolbox, tool, params)
-        return None if versions is None else self._cache_key_at(tool, context, params, versions)
-
-    def _cache_key_at(self, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
-        key = answer_key(tool, params, context.principal.visibility, versions)
-        note = find_query_note(context.parameters.get(QUERY))  # the params have only the part that is searched for
-        return _CacheKey(key=(key, note), seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         address, query = split_address(uri)
@@ -405,7 +417,7 @@ class Gate:
                 if content is not None:
                     shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
                     noted = with_age_of(shown, toolbox, rest.partition("/")[0])
-                    return quarantine_content(noted, toolbox.changing_tools)
+                    return quarantine.quarantine_content(noted, toolbox.changing_tools)
         raise UnknownResourceError(
             f"there is no resource '{uri[:200]}'; list the resources for those there are", uri=uri[:200]
         )
@@ -441,42 +453,9 @@ def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | 
     return tool if tool and tool.action in principal.actions else None
 
 
-def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
-    tool = _find_tool(toolbox, principal, name)
-    if tool is None:
-        known = [tool.name for tool in toolbox.list_callable(principal)]
-        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are")
-    return tool
-
-
-def _answered(
-    tool: ToolSpec, context: CallContext, params: BaseModel, changing_tools: Set[str], versions: Versions | None = None
-) -> Answer:
-    arguments = (context.principal, params, context.call_id) if tool.wants_call_id else (context.principal, params)
-
-    def run() -> ToolResult:
-        return tool.run(*arguments)
-
-    answered = with_retries(run) if tool.read_only else run()
-    result = with_safe_notes(with_age_notes(with_query_notes(answered, context.parameters), versions))
-    is_partial = isinstance(result, NotedResult) and bool(result.unread)
-    forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
-    flags = flags_of(forms, changing_tools)
-    if flags:  # the line about them has to fit the budget too
-        forms = fit_answer(result, params, lambda shown: noted_forms(safe_forms(_forms(tool, shown)), changing_tools))
-        flags = flags_of(forms, changing_tools)
-    return Answer(
-        structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result), flags=flags
-    )
-
-
-def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
-    """Return both forms of a result; notes come last, after what they are about."""
-    structured = result.model_dump(mode="json", by_alias=True)
-    text = result_text(result, structured) if tool.text is result_text else tool.text(result)
-    if NOTES in structured:
-        structured[NOTES] = structured.pop(NOTES)
-    return Forms(structured=structured, text=text)
+def _refuse_tool(toolbox: Toolbox, principal: Principal, name: str) -> NoReturn:
+    known = [tool.name for tool in toolbox.list_callable(principal)]
+    raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are")
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:

@@ -6,13 +6,13 @@ Cached and refused calls need no thread. Work has a bounded queue, and callers t
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -63,12 +63,7 @@ class Caller:
     ) -> CallContext:
         """Return an operation of theirs, as it is audited."""
         return CallContext(
-            principal=self.principal,
-            via=self.via,
-            operation=operation,
-            target=target,
-            parameters=parameters,
-            cost=cost,
+            principal=self.principal, via=self.via, operation=operation, target=target, parameters=parameters, cost=cost
         )
 
 
@@ -120,21 +115,11 @@ class PerCallerLimit:
     def __init__(self, width: int) -> None:
         """`width` is how many requests of one caller run at once."""
         self._width = width
-        self._semaphores: dict[str, anyio.Semaphore] = {}
-        self._users: dict[str, int] = {}
+        self._semaphores: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
 
-    @asynccontextmanager
-    async def entered(self, name: str) -> AsyncIterator[None]:
-        """Wait for a caller's semaphore, and hold it; it is dropped with their last request."""
-        semaphore = self._semaphores.setdefault(name, anyio.Semaphore(self._width, fast_acquire=True))
-        self._users[name] = self._users.get(name, 0) + 1
-        try:
-            async with semaphore:
-                yield
-        finally:
-            self._users[name] -= 1
-            if not self._users[name]:
-                del self._users[name], self._semaphores[name]
+    def of(self, name: str) -> anyio.Semaphore:
+        """Return a caller's semaphore; it is forgotten with their last request."""
+        return self._semaphores.setdefault(name, anyio.Semaphore(self._width, fast_acquire=True))
 
 
 class RefusalThrottle:
@@ -151,7 +136,7 @@ class RefusalThrottle:
         if name not in self._refused:
             return False
         with anyio.move_on_after(self._longest_s):
-            async with self._turns.entered(name):
+            async with self._turns.of(name):
                 if name in self._refused:
                     await anyio.sleep(self._pause_s)
         return True
@@ -179,14 +164,6 @@ LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20
 """How long one call counts at most, and over how many calls the usual time is."""
 
 
-class _Pool:
-    """Threads, and a limit on how many of them one caller may occupy."""
-
-    def __init__(self, size: int, name: str) -> None:
-        self.threads = new_pool(name, size)
-        self.per_caller = PerCallerLimit(size)
-
-
 class Workers:
     """Runs a few calls at once, queues some more, and refuses the rest."""
 
@@ -194,8 +171,9 @@ class Workers:
         """`usual_s` is how long a call takes at first; then it is measured."""
         self._threads = threads
         self._usual_s = usual_s
-        self._working = _Pool(threads, "worker")
-        self._waiting = _Pool(WAITING_THREADS, "waiting")
+        self._working = new_pool("worker", threads), PerCallerLimit(threads)
+        self._waiting = new_pool("waiting", WAITING_THREADS), PerCallerLimit(WAITING_THREADS)
+        """Threads, and a limit on how many of them one caller may occupy."""
         self._most = threads + queue
         self.in_flight = 0
         """The number of calls that run or wait."""
@@ -209,9 +187,9 @@ class Workers:
         self._require_turn()
         self.in_flight += 1
         try:
-            pool = self._waiting if waits else self._working
-            async with pool.per_caller.entered(of):
-                running = asyncio.get_running_loop().run_in_executor(pool.threads, work if waits else self._timed(work))
+            threads, per_caller = self._waiting if waits else self._working
+            async with per_caller.of(of):
+                running = asyncio.get_running_loop().run_in_executor(threads, work if waits else self._timed(work))
                 with anyio.CancelScope(shield=True):
                     await running
                 return running.result()
@@ -308,24 +286,28 @@ class AsyncGate:
 
     async def begin(self, gate: Gate, caller: Caller, name: str, arguments: Mapping[str, Any]) -> PendingCall[Answer]:
         """Begin a call; refused and cached ones have their answer."""
-        pending = await self._begin(gate, partial(gate.begin_call, caller.principal, name, arguments, via=caller.via))
-        is_refused = pending.answer is not None and isinstance(pending.answer.error, RateLimitedError)
-        self._throttle.note(caller.principal.name, is_refused=is_refused)
-        return pending
+        begin = partial(gate.begin_call, caller.principal, name, arguments, via=caller.via)
+        return await self._begin(gate, caller, begin)
 
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
         """Read a resource."""
-        gate, name = await self._load(), caller.principal.name
+        gate = await self._load()
+        begin = partial(gate.begin_read, caller.principal, uri, via=caller.via)
+        return await self._finish(gate, await self._begin(gate, caller, begin))
+
+    async def _begin(
+        self, gate: Gate, caller: Caller, begin: Callable[[], PendingCall[ResultT]]
+    ) -> PendingCall[ResultT]:
+        """Begin a call, and note whether it exceeds the rate limit."""
+        name = caller.principal.name
         try:
-            pending = await self._begin(gate, partial(gate.begin_read, caller.principal, uri, via=caller.via))
+            pending = await anyio.to_thread.run_sync(begin) if gate.limit_waits else begin()
         except RateLimitedError:
             self._throttle.note(name, is_refused=True)
             raise
-        self._throttle.note(name, is_refused=False)
-        return await self._finish(gate, pending)
-
-    async def _begin(self, gate: Gate, begin: Callable[[], PendingCall[ResultT]]) -> PendingCall[ResultT]:
-        return await anyio.to_thread.run_sync(begin) if gate.limit_waits else begin()
+        error = pending.answer.error if isinstance(pending.answer, Answer) else None
+        self._throttle.note(name, is_refused=isinstance(error, RateLimitedError))
+        return pending
 
     async def _finish(self, gate: Gate, pending: PendingCall[ResultT]) -> ResultT:
         """Finish a call: at once, or in a thread."""

@@ -73,7 +73,11 @@ class DirectCalls:
         if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
             return caller
         gate, params = self._gate.find_loaded(), message.params or {}
-        if gate is None or not _is_valid(params, revision):
+        if gate is None:
+            return caller
+        try:
+            methods.validate_client_request(CALL, revision, params)
+        except (KeyError, ValidationError):
             return caller
         begun = await self._gate.begin(gate, caller, params["name"], params.get("arguments") or {})
         is_finished = may_wait and begun.context.cost is Cost.READ and EXTENSION not in str(params["_meta"])
@@ -103,12 +107,3 @@ class DirectCalls:
                 result["_meta"] = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._server_info}
             kept = answer.encodings[revision] = orjson.dumps(result)
         return kept
-
-
-def _is_valid(params: Mapping[str, Any], revision: str) -> bool:
-    """Tell whether the parameters of a call have the form of a revision."""
-    try:
-        methods.validate_client_request(CALL, revision, params)
-    except (KeyError, ValidationError):
-        return False
-    return True

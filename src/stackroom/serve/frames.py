@@ -102,15 +102,15 @@ class UnaskedAnswerError(Exception):
 
 
 def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Parse a message for the SDK.
-
-    Raise BadFrameError where it is malformed, and UnaskedAnswerError where it is an answer and malformed.
-    """
+    """Parse a message for the SDK; raise BadFrameError, or UnaskedAnswerError for an answer, where it is malformed."""
     if len(raw) > MAX_FRAME_BYTES:
         raise BadFrameError(types.INVALID_REQUEST, f"a message is at most {MAX_FRAME_BYTES} bytes long")
     decoded = _decoded(raw)
+    kind: type[types.JSONRPCMessage] = types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
+    if "method" in decoded:
+        kind = types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
     try:
-        return _kind_of(decoded).model_validate(decoded, by_name=False)
+        return kind.model_validate(decoded, by_name=False)
     except ValueError as error:
         if "method" not in decoded:
             raise UnaskedAnswerError from error
@@ -119,36 +119,23 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
 
 def _decoded(raw: bytes | str) -> dict[str, Any]:
     """Decode a single message of JSON-RPC 2.0; raise BadFrameError where it is not one."""
-    decoded = _parsed(raw)
+    try:
+        decoded, text = decode_json(raw)
+    except StrictJSONError as error:
+        raise BadFrameError(types.PARSE_ERROR, f"not valid JSON: {error}") from error
     if not isinstance(decoded, dict):
         kind = "batches are not taken" if isinstance(decoded, list) else "a message is an object"
         raise BadFrameError(types.INVALID_REQUEST, f"not a single JSON-RPC message: {kind}")
+    _require_shallow(text, decoded)
     request_id = _request_id(decoded)
+    if has_half_pair(decoded, text):
+        message = "a text has half of a surrogate pair, which is no character"
+        raise BadFrameError(types.INVALID_PARAMS, message, request_id)
     if decoded.get("jsonrpc") != "2.0":
         raise BadFrameError(types.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
     _require_one_kind(decoded, request_id)
     if "method" in decoded and not isinstance(decoded.get("params", {}), dict):
         raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
-    return decoded
-
-
-def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
-    """Return the type of a message: request, notification, response or error."""
-    if "method" in decoded:
-        return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
-    return types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
-
-
-def _parsed(raw: bytes | str) -> Any:
-    try:
-        decoded, text = decode_json(raw)
-    except StrictJSONError as error:
-        raise BadFrameError(types.PARSE_ERROR, f"not valid JSON: {error}") from error
-    if isinstance(decoded, dict):
-        _require_shallow(text, decoded)
-        if has_half_pair(decoded, text):
-            message = "a text has half of a surrogate pair, which is no character"
-            raise BadFrameError(types.INVALID_PARAMS, message, _request_id(decoded))
     return decoded
 
 

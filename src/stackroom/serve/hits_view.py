@@ -8,17 +8,14 @@ server. Joining them knows the forms of `import` and `export` that these modules
 import base64
 import posixpath
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import orjson
 from mcp import types
-from mcp.server.lowlevel import Server
 
 from stackroom.errors import StorageError
 from stackroom.gate.answer import Answer
@@ -40,17 +37,13 @@ TOOL_META: dict[str, Any] = {
     "ui/resourceUri": URI,  # the name that it had before 2026-01-26
 }
 SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}
+"""The declaration of the extension."""
 VIEW_META: dict[str, Any] = {"ui": {"prefersBorder": True}}
 """It asks for no permission and no network: an assistant that shows it need not let it load anything."""
 TILES = "stackroom/tiles"
 """The key in the `_meta` of an answer that has its results as the view draws them; no model reads it."""
 MOST_PICTURE_BYTES = 250_000
 """How much of an answer's pictures the view gets; records beyond have drawn covers."""
-
-
-def declare_views(server: Server[Any]) -> None:
-    """Declare the extension (from 2026-07-28)."""
-    server.extensions[EXTENSION] = SETTINGS
 
 
 def answer_extension(context: Context, capabilities: dict[str, Any]) -> None:
@@ -93,44 +86,30 @@ def draw_results(answer: Answer, toolbox: Toolbox, principal: Principal) -> dict
     return drawn
 
 
-def view_contents(document: str) -> types.TextResourceContents:
-    """Return the view as the content of its resource."""
-    return types.TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=document, _meta=VIEW_META)
-
-
 SITE = files("stackroom.serve.http") / "site"
 ENTRY = "assistant/hits.js"
 STYLES = ("style.css", "assistant/hits.css")
 BARE_NAMES = {"preact": "vendor/preact.js"}
-DOCUMENT = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Search results</title>
-<style>
-{style}</style>
-</head>
-<body>
-<div id="app"></div>
-<script type="application/json" id="languages">{languages}</script>
-<script type="module">
-{script}
-</script>
-</body>
-</html>
-"""
+DOCUMENT = "assistant/hits.html"
 
 _BY_BROWSER = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([^}]*)\}\s*\}")
+
+
+def view_contents() -> types.TextResourceContents:
+    """Return the view as the content of its resource."""
+    return types.TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=build_view(), _meta=VIEW_META)
 
 
 @lru_cache(maxsize=1)
 def build_view() -> str:
     """Return the document."""
-    script = join_modules(ENTRY, _read, BARE_NAMES).replace("</script", r"<\/script")
+    joined: dict[str, str] = {}
+    _join_modules(ENTRY, joined)
+    script = "\n".join(["const $modules = {};", *joined.values()]).replace("</script", r"<\/script")
     style = "".join(_read(name) for name in STYLES)
     style = _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)  # by the assistant's theme, not the browser's
-    return DOCUMENT.format(style=style, script=script, languages=_languages_of(script))
+    document = _read(DOCUMENT).replace("{{languages}}", _languages_of(script))
+    return document.replace("{{style}}", style).replace("{{script}}", script)
 
 
 def _languages_of(script: str) -> str:
@@ -150,91 +129,52 @@ def _read(name: str) -> str:
     return (SITE / name).read_text(encoding="utf-8")
 
 
-ReadModule = Callable[[str], str]
-"""Returns the source of a module by its path."""
-
 _PLACE = r"""\s*["']([^"']+)["'];?"""
 _START = r"(?:^|(?<=[;}\n]))"
-_IMPORT = re.compile(rf"{_START}import\s*(\{{[^}}]*\}}|\*\s*as\s+\w+|\w+)\s*from{_PLACE}", re.MULTILINE)
-_EXPORT_FROM = re.compile(rf"{_START}export\s*\{{([^}}]*)\}}\s*from{_PLACE}", re.MULTILINE)
-_EXPORT_LIST = re.compile(rf"{_START}export\s*\{{([^}}]*)\}};?", re.MULTILINE)
-_EXPORT_DEFAULT = re.compile(rf"{_START}export\s+default\s+", re.MULTILINE)
-_EXPORT_DECLARED = re.compile(
-    rf"{_START}export\s+(?=(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+))", re.MULTILINE
+_IMPORT = re.compile(rf"{_START}import\s*(\{{[^}}]*\}}|\w+)\s*from{_PLACE}", re.MULTILINE)
+_EXPORTED_NAMES = re.compile(rf"{_START}export\s*\{{([^}}]*)\}}(?:\s*from{_PLACE}|;?)", re.MULTILINE)
+_EXPORTED = re.compile(
+    rf"{_START}export\s+(?:default\s+|(?=(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+)))", re.MULTILINE
 )
 _COMMENT = re.compile(r"^\s*//.*\n?", re.MULTILINE)
 _LEFT = re.compile(rf"{_START}\s*(?:import|export)\b|\bimport\(", re.MULTILINE)
 
 
-def join_modules(entry: str, read: ReadModule, names: dict[str, str]) -> str:
-    """Return one script that runs a module with all that it imports; `names` has the paths of bare names."""
-    joined = _Joined(read, names)
-    joined.add(entry)
-    return "\n".join(joined.parts)
+def _join_modules(path: str, joined: dict[str, str]) -> str:
+    """Add a module, unless it is there, after those that it imports; return what stands for its exports."""
+    exported: list[str] = []
 
+    def module_of(name: str) -> str:
+        known = BARE_NAMES.get(name)
+        return _join_modules(known or posixpath.normpath(posixpath.join(posixpath.dirname(path), name)), joined)
 
-class _Joined:
-    """The modules so far, each as a constant with its exports, after those that it imports."""
+    def imported(found: re.Match[str]) -> str:
+        names = [f"default: {found[1]}"]
+        if found[1].startswith("{"):
+            names = [own if own == name else f"{own}: {name}" for own, name in _pairs(found[1][1:-1])]
+        return f"const {{{', '.join(names)}}} = {module_of(found[2])};"
 
-    def __init__(self, read: ReadModule, names: dict[str, str]) -> None:
-        self.parts: list[str] = []
-        self._read = read
-        self._names = names
-        self._constants: dict[str, str] = {}
-        self._numbers = count()
+    def listed(found: re.Match[str]) -> str:
+        origin = f"{module_of(found[2])}." if found[2] else ""
+        exported.extend(f"{name}: {origin}{own}" for own, name in _pairs(found[1]))
+        return ""
 
-    def add(self, path: str) -> str:
-        """Add a module, unless it is there; return the name of its constant."""
-        if path not in self._constants:
-            self._constants[path] = f"$module{next(self._numbers)}"
-            self.parts.append(f"const {self._constants[path]} = {self._wrapped(path)};")
-        return self._constants[path]
+    def declared(found: re.Match[str]) -> str:
+        exported.append(found[1] or "default: $default")
+        return "" if found[1] else "const $default = "
 
-    def _wrapped(self, path: str) -> str:
-        exported: list[str] = []
-
-        def imported(found: re.Match[str]) -> str:
-            what, constant = found[1], self._constant_of(found[2], path)
-            if what.startswith("{"):
-                return f"const {{{_renamed(what[1:-1], ': ')}}} = {constant};"
-            return f"const {what.split()[-1] if what[0] == '*' else f'{{default: {what}}}'} = {constant};"
-
-        def passed_on(found: re.Match[str]) -> str:
-            constant = self._constant_of(found[2], path)
-            exported.extend(f"{name}: {constant}.{own}" for own, name in _pairs(found[1]))
-            return ""
-
-        def listed(found: re.Match[str]) -> str:
-            exported.extend(f"{name}: {own}" for own, name in _pairs(found[1]))
-            return ""
-
-        def declared(found: re.Match[str]) -> str:
-            exported.append(found[1])
-            return ""
-
-        def default(_found: re.Match[str]) -> str:
-            exported.append("default: $default")
-            return "const $default = "
-
-        source = _COMMENT.sub("", self._read(path))
-        steps = (_IMPORT, imported), (_EXPORT_FROM, passed_on), (_EXPORT_LIST, listed), (_EXPORT_DEFAULT, default)
-        for pattern, replaced in (*steps, (_EXPORT_DECLARED, declared)):
+    if path not in joined:
+        source = _COMMENT.sub("", _read(path))
+        for pattern, replaced in ((_IMPORT, imported), (_EXPORTED_NAMES, listed), (_EXPORTED, declared)):
             source = pattern.sub(replaced, source)
         left = _LEFT.search(source)
         if left:
             raise ValueError(f"{path}: this form of import or export is not known: {source[left.start() :][:80]!r}")
-        return f"(() => {{\n{source}\nreturn {{{', '.join(exported)}}};\n}})()"
-
-    def _constant_of(self, name: str, importer: str) -> str:
-        path = self._names.get(name) or posixpath.normpath(posixpath.join(posixpath.dirname(importer), name))
-        return self.add(path)
+        joined[path] = f"$modules['{path}'] = (() => {{\n{source}\nreturn {{{', '.join(exported)}}};\n}})();"
+    return f"$modules['{path}']"
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:
     """Return the names of a list such as `a, b as c`, each with the name that it gets."""
     listed = [one.split(" as ") for one in (part.strip() for part in names.split(",")) if one]
     return [(one[0].strip(), one[-1].strip()) for one in listed]
-
-
-def _renamed(names: str, separator: str) -> str:
-    return ", ".join(own if own == name else f"{own}{separator}{name}" for own, name in _pairs(names))

@@ -66,12 +66,8 @@ class ListChanges:
     ) -> types.SubscriptionsListenResult:
         """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of lists are sent."""
         bus = InMemorySubscriptionBus()
-
-        async def tell() -> None:
-            await bus.publish(ToolsListChanged())
-
         served = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
-        with self.subscribed(identity, tell):
+        with self.subscribed(identity, partial(bus.publish, ToolsListChanged())):
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": served}))
 
     def tell_all(self) -> list[Tell]:

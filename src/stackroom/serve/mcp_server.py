@@ -1,7 +1,4 @@
-"""The MCP server over the gate: one `Server` for every transport and every revision of the protocol.
-
-Tools, resources, results and errors have their MCP form here; foreseen failures say what would be right.
-"""
+"""The MCP server over the gate: one `Server` for every transport and every revision of the protocol."""
 
 import base64
 import logging
@@ -29,24 +26,13 @@ from stackroom.errors import (
     UnauthenticatedError,
     UnknownResourceError,
 )
-from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Principal
+from stackroom.serve import hits_view
 from stackroom.serve.async_gate import AsyncGate, Callers, Context, has_plain_names
 from stackroom.serve.direct_calls import CALL, DRAWN, DirectCalls, flagged, tool_result
-from stackroom.serve.hits_view import (
-    TILES,
-    answer_extension,
-    build_view,
-    declare_views,
-    draw_results,
-    shows_views,
-    view_contents,
-    with_view,
-)
-from stackroom.serve.hits_view import URI as VIEW_URI
 from stackroom.serve.list_changes import ListChanges
-from stackroom.serve.prompts import Prompt, get_prompt, list_prompts
+from stackroom.serve.prompts import get_prompt, list_prompts
 from stackroom.settings import ToolNames
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
@@ -64,23 +50,9 @@ ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, Overloade
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
 
-SAYS_NOTHING = "Invalid request parameters"
-"""The SDK's message where a session has not begun, and where parameters do not have their form."""
-NO_SUCH_METHOD = "Method not found"
-
-
-def invalid_params(method: str, error: ValidationError) -> InputError:
-    """Return the refusal of a request whose parameters have not their form."""
-    problem = refusal_of(error, _problem).message
-    return InputError(f"the parameters of '{method}' are not as they should be: {problem}")
-
-
-def _words_for(error: types.ErrorData, method: str) -> str | None:
-    if error.message == SAYS_NOTHING:
-        return "the session has not begun: send 'initialize' first, then 'notifications/initialized'"
-    if error.message == NO_SUCH_METHOD:
-        return f"there is no method '{method[:100]}' here"
-    return None
+NOT_BEGUN = "the session has not begun: send 'initialize' first, then 'notifications/initialized'"
+REWORDED = {"Invalid request parameters": NOT_BEGUN, "Method not found": "there is no method '{method}' here"}
+"""What the SDK's messages mean, by its own words."""
 
 
 def _problem(details: Any) -> str:
@@ -99,21 +71,16 @@ def protocol_errors() -> Iterator[None]:
 
 def _protocol_error(error: Exception) -> MCPError:
     """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
-    if isinstance(error, UnknownResourceError):
-        return MCPError(
-            code=types.INVALID_PARAMS, message=safe_message(error.message), data={"uri": safe_text(error.uri)}
-        )
+    if not isinstance(error, ExpectedError):
+        logger.error("a request failed", exc_info=error)
+        return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
+    message = safe_message(error.message)
     if isinstance(error, NotFoundError | InputError):
-        return MCPError(code=types.INVALID_PARAMS, message=safe_message(error.message))
-    if isinstance(error, ExpectedError):
-        data: dict[str, Any] = {"code": error.code}
-        if error.retry_after_s is not None:
-            data["retryAfterS"] = math.ceil(error.retry_after_s)
-        return MCPError(
-            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_message(error.message), data=data
-        )
-    logger.error("a request failed", exc_info=error)
-    return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
+        unknown = {"uri": safe_text(error.uri)} if isinstance(error, UnknownResourceError) else None
+        return MCPError(code=types.INVALID_PARAMS, message=message, data=unknown)
+    retry = {} if error.retry_after_s is None else {"retryAfterS": math.ceil(error.retry_after_s)}
+    code = ERROR_CODES.get(type(error), types.INTERNAL_ERROR)
+    return MCPError(code=code, message=message, data={"code": error.code, **retry})
 
 
 def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
@@ -126,15 +93,6 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
     )
-
-
-def prompt_entry(prompt: Prompt) -> types.Prompt:
-    """Return a prompt as MCP lists it."""
-    arguments = [
-        types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
-        for argument in prompt.arguments
-    ]
-    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
 
 
 def resource_entry(entry: ResourceEntry) -> types.Resource:
@@ -199,7 +157,7 @@ class Handlers:
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
         server.middleware.append(self.answer)
-        declare_views(server)
+        server.extensions[hits_view.EXTENSION] = hits_view.SETTINGS  # from 2026-07-28
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         server.direct = DirectCalls(self._gate, server.server_info_stamp)  # type: ignore[attr-defined]
         return server
@@ -209,38 +167,35 @@ class Handlers:
         try:
             result = await call_next(ctx)
         except ValidationError as error:
-            refusal = invalid_params(ctx.method, error)
+            problem = refusal_of(error, _problem).message
+            refusal = InputError(f"the parameters of '{ctx.method}' are not as they should be: {problem}")
             await self._note_invalid(ctx, refusal)
             raise MCPError(code=types.INVALID_PARAMS, message=safe_message(refusal.message)) from error
         except MCPError as error:
-            words = _words_for(error.error, ctx.method)
+            words = REWORDED.get(error.error.message)
             if words is None:
                 raise
-            raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
+            message = safe_message(words.format(method=ctx.method[:100]))
+            raise MCPError(code=error.error.code, message=message, data=error.error.data or None) from error
         if ctx.method == "initialize" and isinstance(result, dict):  # up to 2025-11-25
             result["instructions"] = await self._instructions(ctx)
-            self._subscribe(ctx, result["capabilities"])
-            answer_extension(ctx, result["capabilities"])
+            capabilities = result["capabilities"]
+            if self._lists is not None:
+                self._lists.subscribe_session(self._callers(ctx).identity, ctx)
+                capabilities["tools"] = {**capabilities.get("tools", {}), "listChanged": True}
+            hits_view.answer_extension(ctx, capabilities)
         return result
 
     async def _note_invalid(self, ctx: Context, refusal: InputError) -> None:
         """Audit a call whose parameters have not their form, which no handler sees; refuse one beyond the limit."""
         if ctx.method in CALLS:
             with protocol_errors():
-                answered = await self._gate.refuse_invalid(self._invalid_call(ctx, refusal.message), refusal)
+                given = ctx.params or {}
+                target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
+                asked = self._callers(ctx).asking(ctx.method, target[:200], {"problem": refusal.message})
+                answered = await self._gate.refuse_invalid(asked, refusal)
                 if isinstance(answered, RateLimitedError):
                     raise answered
-
-    def _invalid_call(self, context: Context, problem: str) -> CallContext:
-        caller, given = self._callers(context), context.params or {}
-        target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
-        return caller.asking(context.method, target[:200], {"problem": problem})
-
-    def _subscribe(self, context: Context, capabilities: dict[str, Any]) -> None:
-        """Tell the client later when its lists change, and now that this will happen."""
-        if self._lists is not None:
-            self._lists.subscribe_session(self._callers(context).identity, context)
-            capabilities["tools"] = {**capabilities.get("tools", {}), "listChanged": True}
 
     async def discover(
         self, server: Server[Any], context: Context, _params: types.RequestParams | None
@@ -274,12 +229,12 @@ class Handlers:
         _require_no_cursor(params)
         with protocol_errors():
             is_plain = has_plain_names(context, self._callers(context), self._tool_names)
-        has_views = shows_views(context)
+        has_views = hits_view.shows_views(context)
 
         def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
             names = gate.toolbox_of(principal).plain_names if is_plain else {}
             listed = [(tool, tool_entry(tool, names)) for tool in gate.list_tools(principal)]
-            return [with_view(entry, tool) if has_views else entry for tool, entry in listed]
+            return [hits_view.with_view(entry, tool) if has_views else entry for tool, entry in listed]
 
         return types.ListToolsResult(tools=await self._list(context, entries), cache_scope="private")
 
@@ -289,12 +244,12 @@ class Handlers:
             caller = self._callers(context)
             answer = await self._gate.call(caller, params.name, params.arguments or {})
             result = tool_result(answer)
-            if shows_views(context) and answer.structured and answer.structured.get("results"):
+            if hits_view.shows_views(context) and answer.structured and answer.structured.get("results"):
                 principal, answer.encodings[DRAWN] = caller.principal, b""
                 drawn = await self._gate.run(
-                    principal, lambda gate: draw_results(answer, gate.toolbox_of(principal), principal)
+                    principal, lambda gate: hits_view.draw_results(answer, gate.toolbox_of(principal), principal)
                 )
-                result["_meta"] = {**result.get("_meta", {}), TILES: drawn}
+                result["_meta"] = {**result.get("_meta", {}), hits_view.TILES: drawn}
             return result
 
     async def list_resources(
@@ -323,19 +278,16 @@ class Handlers:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Read a resource."""
-        if params.uri == VIEW_URI:
-            return await self._read_view(context)
         with protocol_errors():
-            content = await self._gate.read(self._callers(context), params.uri)
+            caller = self._callers(context)
+            if params.uri == hits_view.URI:
+                asked = caller.asking("resources/read", hits_view.URI, {})
+                contents = await self._gate.perform(asked, lambda _gate: hits_view.view_contents())
+                return types.ReadResourceResult(contents=[contents], cache_scope="private")
+            content = await self._gate.read(caller, params.uri)
         return types.ReadResourceResult(
             contents=[resource_contents(params.uri, content)], cache_scope="private", _meta=flagged(content.flags)
         )
-
-    async def _read_view(self, context: Context) -> types.ReadResourceResult:
-        asked = self._callers(context).asking("resources/read", VIEW_URI, {})
-        with protocol_errors():
-            document = await self._gate.perform(asked, lambda _gate: build_view())
-        return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
     async def list_prompts(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -343,7 +295,8 @@ class Handlers:
         """List the prompts that fit the caller's tools."""
         _require_no_cursor(params)
         prompts = await self._list(context, lambda gate, principal: list_prompts(_tool_names(gate, principal)))
-        return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
+        listed = [types.Prompt.model_validate(prompt, from_attributes=True) for prompt in prompts]
+        return types.ListPromptsResult(prompts=listed, cache_scope="private")
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""

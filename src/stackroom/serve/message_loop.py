@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import anyio
@@ -29,7 +30,6 @@ The limit is per connection: a caller who stops reading one connection is still 
 Receive = Callable[[], Awaitable[bytes | str | types.JSONRPCMessage | None]]
 """Returns the next message, or None at the end."""
 Send = Callable[[str], Awaitable[None]]
-"""Sends a message to the client."""
 
 
 async def serve_messages(
@@ -45,10 +45,7 @@ async def serve_messages(
 
 
 class _Connection:
-    """A connection as the SDK needs it: the client's messages, and answers one after the other.
-
-    Calls whose answer is cached are answered here. A failure to send ends serving.
-    """
+    """A connection as the SDK needs it: messages, and answers one after the other; a failure to send ends serving."""
 
     def __init__(self, send: Send, direct: DirectCalls | None) -> None:
         self.scope = anyio.CancelScope()
@@ -70,9 +67,16 @@ class _Connection:
         """Yield the messages for the SDK, each with its caller, when there is room for it."""
         while (raw := await receive()) is not None:
             with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
-                message = await self._read(raw)
-                caller = None if message is None else await self._pass_on(message, await find_caller())
-                if message is not None and caller is not None:
+                try:
+                    message = read_frame(raw) if isinstance(raw, bytes | str) else raw
+                    require_served_revision(message)
+                except UnaskedAnswerError:
+                    continue
+                except BadFrameError as error:
+                    await self._send_text(error.body)
+                    continue
+                caller = await self._pass_on(message, await find_caller())
+                if caller is not None:
                     on_cancelled = await self._note_received(message)
                     metadata = ServerMessageMetadata(request_context=caller, on_request_unanswered=on_cancelled)
                     yield SessionMessage(message, metadata=metadata)
@@ -84,7 +88,7 @@ class _Connection:
             self._revision = message.result.get("protocolVersion")
         await self._send_text(_encoded(message))
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._make_room(message.id)
+            await self._make_room(message.id)
 
     async def aclose(self) -> None:
         """Do nothing: the transport that opened the connection closes it."""
@@ -94,18 +98,6 @@ class _Connection:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
-
-    async def _read(self, raw: bytes | str | types.JSONRPCMessage) -> types.JSONRPCMessage | None:
-        """Return a message, parsed strictly; None where it is malformed, having said so to its sender."""
-        try:
-            message = read_frame(raw) if isinstance(raw, bytes | str) else raw
-            require_served_revision(message)
-        except UnaskedAnswerError:
-            return None
-        except BadFrameError as error:
-            await self._send_text(error.body)
-            return None
-        return message
 
     async def _pass_on(self, message: types.JSONRPCMessage, caller: Caller) -> Caller | None:
         """Return the caller of a message for the SDK; None where the message is answered."""
@@ -135,15 +127,10 @@ class _Connection:
         if not isinstance(message, types.JSONRPCRequest):
             return None
         await self._room.acquire()
-        request_id = message.id
-        self._unanswered[request_id] += 1
+        self._unanswered[message.id] += 1
+        return partial(self._make_room, message.id)
 
-        async def on_cancelled() -> None:
-            self._make_room(request_id)
-
-        return on_cancelled
-
-    def _make_room(self, request_id: types.RequestId | None) -> None:
+    async def _make_room(self, request_id: types.RequestId | None) -> None:
         if self._unanswered[request_id]:
             self._room.release()
         self._unanswered -= Counter([request_id])

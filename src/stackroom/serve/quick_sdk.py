@@ -25,7 +25,14 @@ def prepare_import() -> None:
     with suppress(ImportError, AttributeError):
         importlib.import_module(WIRE_MODELS).WireModel.model_config["defer_build"] = True
     for name in PACKAGES:
-        _install_on_demand(name)
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            package = importlib.util.module_from_spec(spec)
+            package.__class__ = _PackageOnDemand
+            sys.modules[name] = package
+            parent, _, short = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], short, package)
     importlib.import_module("mcp.types")  # as `from mcp import types` would ask the package for it
 
 
@@ -40,15 +47,3 @@ class _PackageOnDemand(ModuleType):
         self.__class__ = ModuleType  # type: ignore[assignment]
         spec.loader.exec_module(self)
         return getattr(self, name)
-
-
-def _install_on_demand(name: str) -> None:
-    spec = importlib.util.find_spec(name)
-    if spec is None:
-        return
-    package = importlib.util.module_from_spec(spec)
-    package.__class__ = _PackageOnDemand
-    sys.modules[name] = package
-    parent, _, short = name.rpartition(".")
-    if parent:
-        setattr(sys.modules[parent], short, package)

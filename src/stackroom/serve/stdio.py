@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import count
 from typing import BinaryIO
 
 import anyio
@@ -49,52 +50,35 @@ def serve_stdio(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
-    lines = _Lines(_take_standard_output(), on_introduced)
-    anyio.run(_serve, AsyncGate(gate, Workers()), tool_names, lines)
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")  # for the protocol alone
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    anyio.run(_serve, AsyncGate(gate, Workers()), tool_names, output, on_introduced)
 
 
-async def _serve(gate: AsyncGate, tool_names: ToolNames, lines: "_Lines") -> None:
-    """Serve messages, and watch the library meanwhile."""
-    lists = ListChanges()
+async def _serve(gate: AsyncGate, tool_names: ToolNames, output: BinaryIO, on_introduced: Callable[[], None]) -> None:
+    """Serve messages as lines, and watch the library meanwhile."""
+    lists, numbers = ListChanges(), count(1)
     server = Handlers(gate, caller_of, tool_names=tool_names, lists=lists).build_server()
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch_library, gate, lists)
-        await serve_messages(server, lines.receive, lines.send, _local_caller)
-        group.cancel_scope.cancel()
 
-
-async def _local_caller() -> Caller:
-    return LOCAL_CALLER
-
-
-class _Lines:
-    """Messages as lines of standard input and output."""
-
-    def __init__(self, output: BinaryIO, on_introduced: Callable[[], None]) -> None:
-        self._output = output
-        self._sent = 0
-        self._on_introduced = on_introduced
-
-    async def receive(self) -> bytes | None:
+    async def receive() -> bytes | None:
         """Return the next line that is not blank, or None at the end."""
         while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
             if line.strip():
                 return line
         return None
 
-    async def send(self, message: str) -> None:
-        """Write a line."""
-        await anyio.to_thread.run_sync(_write_line, self._output, message)
-        self._sent += 1
-        if self._sent == FIRST_ANSWERS:
-            self._on_introduced()
+    async def send(message: str) -> None:
+        await anyio.to_thread.run_sync(_write_line, output, message)
+        if next(numbers) == FIRST_ANSWERS:
+            on_introduced()
 
+    async def find_caller() -> Caller:
+        return LOCAL_CALLER
 
-def _take_standard_output() -> BinaryIO:
-    """Reserve standard output for the protocol; redirect everything else that is printed to standard error."""
-    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return output
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch_library, gate, lists)
+        await serve_messages(server, receive, send, find_caller)
+        group.cancel_scope.cancel()
 
 
 def _read_line() -> bytes | None:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from stackroom.model.principal import LOCAL_USER, Action, Identity
-from stackroom.serve.http import serve
+from stackroom.serve.http import app
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.list_changes import ListChanges
 
@@ -92,11 +92,11 @@ def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(monkeypatch
     async def watch() -> str:
         with anyio.fail_after(5):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(serve._watch_rights, accounts, streams, lists)
+                tasks.start_soon(app._watch_rights, accounts, streams, lists)
                 with lists.subscribed(ADA, anyio.sleep_forever), streams.opened(BOB) as stream:
                     await anyio.sleep_forever()
                 tasks.cancel_scope.cancel()
         return stream.reason
 
-    monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(app, "LOOK_AGAIN_S", 0.01)
     assert "no longer valid" in anyio.run(watch)

@@ -4,11 +4,10 @@ Every operation goes through the gate, so that it is limited and audited like an
 audit entry and in no message.
 """
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import anyio.to_thread
 from pydantic import Field, StringConstraints
@@ -17,21 +16,14 @@ from starlette.responses import Response
 from stackroom.control.accounts.credentials import PREFIXES, Credential
 from stackroom.control.accounts.users import User
 from stackroom.control.control import Control
-from stackroom.errors import (
-    ConflictError,
-    ExpectedError,
-    ForbiddenError,
-    InputError,
-    RateLimitedError,
-    UnauthenticatedError,
-)
+from stackroom.errors import ConflictError, ForbiddenError, InputError, RateLimitedError, UnauthenticatedError
 from stackroom.gate.auditing import CallContext
+from stackroom.gate.gate import Gate
 from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.serve.async_gate import Caller
-from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.guard import COOKIE, SMALL_BODY, find_secret
 from stackroom.serve.http.replies import NO_STORE, model_reply
-from stackroom.serve.http.service import STRANGER
+from stackroom.serve.http.service import STRANGER, ServerRequest
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec
 from stackroom.tools.schema import is_none
 
@@ -39,7 +31,6 @@ LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256
 WRONG_PAIR = "the name or the password is not right"
 
-ResultT = TypeVar("ResultT")
 Password = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PASSWORD)]
 
 
@@ -108,9 +99,18 @@ async def begin_session(request: ServerRequest, wanted: LoginParams, *, takes_on
     """Check a name and a password, and begin a session; attempts are limited and audited."""
     control = request.control
     refusal = await anyio.to_thread.run_sync(_find_refusal, request, wanted.name)
+
+    def enter(_gate: Gate) -> NewSession:
+        if refusal:
+            raise refusal
+        user = control.accounts.check_login(wanted.name, wanted.password, takes_one_time=takes_one_time)
+        if user is None:
+            raise UnauthenticatedError(WRONG_PAIR)
+        return NewSession(*control.credentials.issue_session(user, must_choose_password=not user.has_password), user)
+
     cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
     context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
-    session = await _perform(request, context, lambda: _enter(control, wanted, refusal, takes_one_time=takes_one_time))
+    session = await request.service.gate.perform(context, enter)
     control.login_limiter.note_success(session.user.name, _address_of(request))
     return session
 
@@ -118,10 +118,16 @@ async def begin_session(request: ServerRequest, wanted: LoginParams, *, takes_on
 async def log_out(request: ServerRequest) -> Response:
     """End the session."""
     secret = find_secret(request.http.headers) or ""
+
+    def leave(_gate: Gate) -> None:
+        if _kind(secret) != "session":
+            raise ConflictError("this is no session but a token: DELETE /v1/tokens/ID revokes it")
+        request.control.credentials.revoke_secret(secret)
+
     unlimited = replace(request.caller.principal, quotas=None)
-    await _perform(request, _context(unlimited, "logout"), lambda: _leave(request.control, secret))
+    await request.service.gate.perform(_context(unlimited, "logout"), leave)
     reply = Response(status_code=204, headers=NO_STORE)
-    reply.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=_is_https(request))
+    reply.delete_cookie(COOKIE, **_cookie_rules(request))
     return reply
 
 
@@ -129,10 +135,11 @@ async def show_me(request: ServerRequest) -> Response:
     """Tell who the caller is and what they may do."""
     identity, kind = request.identity, _kind(find_secret(request.http.headers))
     # Not audited: every visit of the page begins with it.
-    found = await request.service.gate.run(
-        identity.principal, lambda _gate: _describe(request.service.control, identity, kind)
+    return model_reply(
+        await request.service.gate.run(
+            identity.principal, lambda _gate: _describe(request.service.control, identity, kind)
+        )
     )
-    return model_reply(found)
 
 
 async def set_password(request: ServerRequest) -> Response:
@@ -140,12 +147,8 @@ async def set_password(request: ServerRequest) -> Response:
     principal = request.caller.principal
     if request.identity.must_choose_password:
         principal = replace(principal, quotas=None)  # it is all that they may do
-    session = await _perform(request, _context(principal, "set_password"), lambda: _put_password(request))
-    return _session_reply(request, session)
-
-
-async def _perform(request: ServerRequest, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
-    return await request.service.gate.perform(context, lambda _gate: work())
+    context = _context(principal, "set_password")
+    return _session_reply(request, await request.service.gate.perform(context, lambda _gate: _put_password(request)))
 
 
 def _find_refusal(request: ServerRequest, name: str) -> RateLimitedError | None:
@@ -157,39 +160,30 @@ def _find_refusal(request: ServerRequest, name: str) -> RateLimitedError | None:
     return None
 
 
-def _enter(control: Control, wanted: LoginParams, refusal: ExpectedError | None, *, takes_one_time: bool) -> NewSession:
-    if refusal:
-        raise refusal
-    user = control.accounts.check_login(wanted.name, wanted.password, takes_one_time=takes_one_time)
-    if user is None:
-        raise UnauthenticatedError(WRONG_PAIR)
-    issued = control.credentials.issue_session(user, must_choose_password=not user.has_password)
-    return NewSession(*issued, user)
-
-
-def _leave(control: Control, secret: str) -> None:
-    if _kind(secret) != "session":
-        raise ConflictError("this is no session but a token: DELETE /v1/tokens/ID revokes it")
-    control.credentials.revoke_secret(secret)
-
-
 def _describe(control: Control | None, identity: Identity, kind: str) -> MeResult:
-    principal = identity.principal
-    if control is None:
-        return _me(principal)
-    user = control.accounts.get_user(principal.name)
-    held = control.credentials.list_of(principal.name)
-    name = next((one.name for one in held if one.id == identity.credential_id), "")
-    credential = CredentialResult(
-        id=identity.credential_id,
-        kind=kind,
-        name=name or None,
-        scopes=_sorted(identity.scopes),
-        catalogues=_sorted(principal.visibility.only),
+    principal, quotas = identity.principal, identity.principal.quotas
+    user = control.accounts.get_user(principal.name) if control else None
+    credential = None
+    if control:
+        held = control.credentials.list_of(principal.name)
+        name = next((one.name for one in held if one.id == identity.credential_id), "")
+        credential = CredentialResult(
+            id=identity.credential_id,
+            kind=kind,
+            name=name or None,
+            scopes=None if identity.scopes is None else sorted(identity.scopes),
+            catalogues=None if principal.visibility.only is None else sorted(principal.visibility.only),
+            expires_at=identity.expires_at,
+        )
+    return MeResult(
+        name=principal.name,
+        roles=list(user.roles) if user else [],
+        permissions=sorted(principal.actions),
+        credential=credential,
         expires_at=identity.expires_at,
+        quotas=None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost},
+        must_change_password=user is not None and kind == "session" and not user.has_password,
     )
-    must_change = kind == "session" and not user.has_password
-    return _me(principal, roles=user.roles, credential=credential, must_change_password=must_change)
 
 
 def _put_password(request: ServerRequest) -> NewSession:
@@ -199,19 +193,15 @@ def _put_password(request: ServerRequest) -> NewSession:
         accounts.choose_password(user.name, wanted.password)
     else:
         if user.has_password:
-            _require_known(request, user.name, wanted.current_password)
+            if wanted.current_password is None:
+                raise InputError("'current_password' is missing: give the current password")
+            if refusal := _find_refusal(request, user.name):
+                raise refusal
+            if accounts.check_login(user.name, wanted.current_password) is None:
+                raise ForbiddenError("'current_password' is not right; give the one you log in with")
         accounts.set_password(identity.principal, user.name, wanted.password)
     changed = accounts.get_user(user.name)
     return NewSession(*request.control.credentials.issue_session(changed), changed)
-
-
-def _require_known(request: ServerRequest, name: str, password: str | None) -> None:
-    if password is None:
-        raise InputError("'current_password' is missing: give the current password")
-    if refusal := _find_refusal(request, name):
-        raise refusal
-    if request.control.accounts.check_login(name, password) is None:
-        raise ForbiddenError("'current_password' is not right; give the one you log in with")
 
 
 def _session_reply(request: ServerRequest, session: NewSession) -> Response:
@@ -222,20 +212,12 @@ def _session_reply(request: ServerRequest, session: NewSession) -> Response:
         must_change_password=not session.user.has_password,
     )
     reply = model_reply(body, headers=NO_STORE)
-    reply.set_cookie(
-        COOKIE,
-        session.secret,
-        expires=session.credential.expires_at,
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=_is_https(request),
-    )
+    reply.set_cookie(COOKIE, session.secret, expires=session.credential.expires_at, **_cookie_rules(request))
     return reply
 
 
-def _is_https(request: ServerRequest) -> bool:
-    return request.base_url.startswith("https:")
+def _cookie_rules(request: ServerRequest) -> dict[str, Any]:
+    return {"path": "/", "httponly": True, "samesite": "strict", "secure": request.base_url.startswith("https:")}
 
 
 def _address_of(request: ServerRequest) -> str:
@@ -247,46 +229,16 @@ def _context(principal: Principal, operation: str) -> CallContext:
     return Caller(principal=principal, via="rest").asking(f"account/{operation}", principal.name, {}, cost=Cost.WRITE)
 
 
-def _me(
-    principal: Principal,
-    *,
-    roles: Iterable[str] = (),
-    credential: CredentialResult | None = None,
-    must_change_password: bool = False,
-) -> MeResult:
-    quotas = principal.quotas
-    return MeResult(
-        name=principal.name,
-        roles=list(roles),
-        permissions=sorted(principal.actions),
-        credential=credential,
-        expires_at=credential.expires_at if credential else None,
-        quotas=None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost},
-        must_change_password=must_change_password,
-    )
-
-
-def _sorted(names: Iterable[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
-
-
 def _kind(secret: str | None) -> str:
     """Return the kind of credential that a secret is, by its prefix."""
     return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "none")
 
 
 _declare = partial(EndpointSpec, tag="account", needs_accounts=True, max_body_bytes=SMALL_BODY, before_password=True)
+_declare_session = partial(_declare, result=SessionResult)
 ACCOUNT_ENDPOINTS = (
-    _declare(
-        "POST",
-        "/v1/login",
-        log_in,
-        body=LoginParams,
-        result=SessionResult,
-        is_public=True,
-        operation="account/login",
-    ),
-    _declare("POST", "/v1/me/password", set_password, body=PasswordParams, result=SessionResult),
+    _declare_session("POST", "/v1/login", log_in, body=LoginParams, is_public=True, operation="account/login"),
+    _declare_session("POST", "/v1/me/password", set_password, body=PasswordParams),
     _declare("POST", "/v1/logout", log_out, status=204),
     EndpointSpec("GET", "/v1/me", show_me, tag="account", result=MeResult, before_password=True),
 )

@@ -54,12 +54,10 @@ def docs_routes(template: str, wants_html: Callable[[Request], bool], not_found:
         page = template.replace("{{title}}", escape(title)).replace("{{content}}", content)
         return Response(page, headers={**HEADERS, "Content-Security-Policy": PLAIN_POLICY}, media_type="text/html")
 
-    def show_for_models(_request: Request) -> Response:
-        return Response(llms_text(), headers=HEADERS, media_type="text/plain")
-
     to_index = Response(status_code=307, headers={"Location": "docs/"})
     pages = BrotliMiddleware(Router([Route("/{page:path}", show)]), quality=QUALITY)
-    return [Route("/docs", to_index, methods=["GET"]), Mount("/docs", pages), Route("/llms.txt", show_for_models)]
+    for_models = Route("/llms.txt", lambda _request: Response(llms_text(), headers=HEADERS, media_type="text/plain"))
+    return [Route("/docs", to_index, methods=["GET"]), Mount("/docs", pages), for_models]
 
 
 @lru_cache

@@ -11,6 +11,7 @@ import ipaddress
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from urllib.parse import urlsplit
 
@@ -55,45 +56,6 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-class KnownHosts:
-    """Checks a request's `Host` and `Origin` headers."""
-
-    def __init__(self, server: ServerSettings) -> None:
-        public = urlsplit(server.public_url).hostname
-        bound = [] if server.host in ("0.0.0.0", "::") else [bracketed(server.host)]
-        names = [*LOOPBACK, *bound, *([bracketed(public)] if public else []), *server.allowed_hosts]
-        origins = (*server.allowed_origins, _origin_of(server.public_url))
-        self._names = frozenset(name.lower() for name in names)
-        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins if origin)
-
-    def knows_host(self, host: str) -> bool:
-        """Tell whether a `Host` header names this server, with any port."""
-        found = _HOST.fullmatch(host)
-        if found is None or int(found["port"] or 0) > 65_535:
-            return False
-        return found["name"].lower() in self._names or host.lower() in self._names
-
-    def knows_origin(self, origin: str, host: str) -> bool:
-        """Tell whether an `Origin` header is of this server or of an allowed site."""
-        found = _ORIGIN.fullmatch(origin)
-        if found is None:
-            return False
-        if origin.lower() in self._origins:
-            return True
-        port = found["port"] or _USUAL_PORT[found["scheme"]]
-        return found["host"].lower() in self._names and port == _port_of(host)
-
-
-def _port_of(host: str) -> str:
-    found = _HOST.fullmatch(host)
-    return (found["port"] if found else None) or _USUAL_PORT["http"]
-
-
-def _origin_of(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
-
-
 def bracketed(host: str) -> str:
     """Return a host as it appears in a URL: IPv6 in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
@@ -110,11 +72,16 @@ NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; frame-ancestor
 
 
 class Guard:
-    """ASGI: passes on requests for this server; logs exceptions from inside."""
+    """ASGI: passes on requests for this server, by their `Host` and `Origin`; logs exceptions from inside."""
 
-    def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
+    def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
         self._app = app
-        self._hosts = hosts
+        public = urlsplit(server.public_url)
+        bound = None if server.host in ("0.0.0.0", "::") else server.host
+        names = [*LOOPBACK, *map(bracketed, filter(None, (bound, public.hostname))), *server.allowed_hosts]
+        origins = (*server.allowed_origins, f"{public.scheme}://{public.netloc}" if public.netloc else "")
+        self._names = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins if origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request or a WebSocket."""
@@ -132,25 +99,39 @@ class Guard:
                     message["headers"] = secure(message.get("headers", ()))
                 await send(message)
 
-            await (refusal(scope, receive, secured) if refusal else self._guarded(scope, receive, secured))
+            try:
+                await (refusal or self._app)(scope, receive, secured)
+            except Exception:
+                logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
 
     def _refusal(self, headers: Headers) -> JSONReply | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1:
             return status_reply(400, "no_host", "a request has one 'Host' header")
-        if not self._hosts.knows_host(hosts[0]):
+        if not self._knows_host(hosts[0]):
             return status_reply(421, "misdirected", "the 'Host' header does not name this server")
-        if not all(self._hosts.knows_origin(origin, hosts[0]) for origin in origins):
+        if not all(self._knows_origin(origin, hosts[0]) for origin in origins):
             return status_reply(403, "foreign_origin", "the 'Origin' header is not of a page of this server")
         if headers.get("content-encoding", "identity") != "identity":
             return status_reply(415, "encoded_body", "bodies are taken as they are, without 'Content-Encoding'")
         return None
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._app(scope, receive, send)
-        except Exception:
-            logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
+    def _knows_host(self, host: str) -> bool:
+        """Tell whether a `Host` header names this server, with any port."""
+        found = _HOST.fullmatch(host)
+        if found is None or int(found["port"] or 0) > 65_535:
+            return False
+        return found["name"].lower() in self._names or host.lower() in self._names
+
+    def _knows_origin(self, origin: str, host: str) -> bool:
+        """Tell whether an `Origin` header is of this server or of an allowed site."""
+        found = _ORIGIN.fullmatch(origin)
+        if found is None:
+            return False
+        if origin.lower() in self._origins:
+            return True
+        own, port = _HOST.fullmatch(host), found["port"] or _USUAL_PORT[found["scheme"]]
+        return found["host"].lower() in self._names and port == ((own and own["port"]) or _USUAL_PORT["http"])
 
 
 def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -294,19 +275,18 @@ CLOSING = {"Connection": "close"}
 _BODILESS = ("GET", "HEAD", "OPTIONS")
 
 Refuse = Callable[[ExpectedError, Mapping[str, str]], Response]
-"""Makes the answer to a request whose body is not taken."""
 
 
+@dataclass
 class MemoryBudget:
     """A bounded number of bytes that many requests hold together."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.held = 0
+    most: int
+    held: int = 0
 
     def take(self, size: int) -> None:
         """Take a part of it; raise OverloadedError where too little is left."""
-        if self.held + size > self._most:
+        if self.held + size > self.most:
             raise OverloadedError("too many requests with large bodies are being read; try again in a moment")
         self.held += size
 
@@ -319,20 +299,20 @@ class Bodies:
         self.of_callers = MemoryBudget(of_callers)
 
 
+@dataclass
 class _HeldBody:
     """The bytes of one body that count against a memory budget."""
 
-    def __init__(self, budget: MemoryBudget) -> None:
-        self._budget = budget
-        self._size = 0
+    budget: MemoryBudget
+    size: int = 0
 
     def grow(self, size: int) -> None:
-        self._budget.take(size)
-        self._size += size
+        self.budget.take(size)
+        self.size += size
 
     def release(self) -> None:
-        self._budget.held -= self._size
-        self._size = 0
+        self.budget.held -= self.size
+        self.size = 0
 
 
 class WithBody:
@@ -358,7 +338,7 @@ class WithBody:
         held = _HeldBody(self._budget)
 
         async def releasing(message: Message) -> None:
-            if message["type"] == "http.response.start" and _is_stream(message):
+            if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/event-stream"):
                 held.release()
             await send(message)
 
@@ -386,9 +366,10 @@ class WithBody:
         """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the limit."""
         if scope["method"] in _BODILESS:
             return b""
+        too_large = TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared[:12]) > self._most_bytes:
-            raise self._too_large()
+            raise too_large
         body, has_more = bytearray(), True  # a list of parts would take 50 times the memory where each is a byte
         while has_more:
             message = await receive()
@@ -397,18 +378,9 @@ class WithBody:
             part, has_more = message.get("body", b""), message.get("more_body", False)
             body += part
             if len(body) > self._most_bytes:
-                raise self._too_large()
+                raise too_large
             held.grow(len(part))
         return bytes(body)
-
-    def _too_large(self) -> TooLargeError:
-        return TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
-
-
-def _is_stream(start: Message) -> bool:
-    """Tell whether an answer is a stream, which stays open long after its request was read."""
-    headers = start.get("headers", ())
-    return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
 def once_more(message: Message, receive: Receive) -> Receive:

@@ -1,8 +1,9 @@
-"""MCP over Streamable HTTP at `/mcp`, with the SDK's transport, and over SSE at `/sse` with `/messages`."""
+"""MCP over Streamable HTTP at `/mcp`, by the SDK's transport, over SSE at `/sse`, and over a WebSocket at `/v1/mcp`."""
 
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import parse_qs
 from uuid import uuid4
@@ -29,9 +30,9 @@ from starlette.types import Receive, Scope, Send
 from stackroom.errors import ExpectedError, TooLargeError
 from stackroom.serve.async_gate import CALLER, Caller
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
-from stackroom.serve.http.guard import once_more
+from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator, find_secret, once_more, refuse_upgrade
 from stackroom.serve.http.replies import error_reply, status_reply
-from stackroom.serve.http.streams import Streaming, Streams
+from stackroom.serve.http.streams import POLICY_VIOLATION, OpenStream, Streaming, Streams
 from stackroom.serve.message_loop import serve_messages
 
 MESSAGES_PATH = "/messages"
@@ -39,6 +40,8 @@ LISTEN = "subscriptions/listen"
 """The request (from 2026-07-28) whose answer is a stream that stays open."""
 JSON = "application/json"
 PING_EVERY_S = 15.0
+SESSION_IDLE_S = 300.0
+"""The lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream."""
 EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
@@ -75,13 +78,12 @@ def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Respons
 class StreamableHTTP:
     """ASGI: Streamable HTTP, with and without sessions."""
 
-    def __init__(self, server: Server[Any], streams: Streams, *, session_idle_s: float, most_sessions: int) -> None:
+    def __init__(self, server: Server[Any], streams: Streams, *, most_sessions: int) -> None:
         self._sessions = StreamableHTTPSessionManager(
-            server, session_idle_timeout=session_idle_s, max_sessions=most_sessions
+            server, session_idle_timeout=SESSION_IDLE_S, max_sessions=most_sessions
         )
         self.run = self._sessions.run
         self._direct = getattr(server, "direct", None)
-        self._session_idle_s = session_idle_s
         self._streamed = Streaming(self._sessions.handle_request, streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,7 +130,7 @@ class StreamableHTTP:
         if transport.is_terminated or idle.cancel_called or version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return False
         if idle.deadline < math.inf:  # no other request holds it open
-            idle.deadline = anyio.current_time() + self._session_idle_s
+            idle.deadline = anyio.current_time() + SESSION_IDLE_S
         return True
 
 
@@ -148,7 +150,6 @@ class SSE:
     def __init__(self, server: Server[Any], streams: Streams) -> None:
         self._server = server
         self._open: dict[str, _EventStream] = {}
-        """The open streams by their sessions."""
         self.stream = Streaming(self._serve, streams)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -218,3 +219,63 @@ def _no_such_stream(session: str) -> Response:
     if len(session) == 32:
         return status_reply(404, "not_found", "there is no such stream, or it has ended; open another with GET /sse")
     return status_reply(400, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")
+
+
+SUBPROTOCOL = "mcp"
+UNSUPPORTED_DATA, TRY_AGAIN_LATER = 1003, 1013
+
+
+class WebSocketEndpoint:
+    """ASGI: MCP over WebSockets."""
+
+    def __init__(self, server: Server[Any], authenticator: Authenticator, streams: Streams) -> None:
+        self._server = server
+        self._authenticator = authenticator
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Accept the WebSocket of an authenticated caller, and serve until either side closes it."""
+        found = await self._authenticator.admit(scope, via="websocket")
+        opener = (self._streams.find_refusal() or found) if isinstance(found, Caller) else found
+        if not isinstance(opener, Caller):
+            await refuse_upgrade(opener, scope, receive, send)
+            return
+        await receive()
+        subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
+        await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
+        with self._streams.opened(opener.identity or LOCAL_IDENTITY) as stream:
+            await self._serve(find_secret(Headers(scope=scope)) or "", opener, stream, receive, send)
+        with suppress(Exception):  # the client may have disconnected already
+            await send({"type": "websocket.close", "code": stream.code, "reason": stream.reason})
+
+    async def _serve(self, secret: str, opener: Caller, stream: OpenStream, receive: Receive, send: Send) -> None:
+        """Serve until the client disconnects, or the stream is ended."""
+
+        async def receive_text() -> str | None:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                return None
+            text: str | None = message.get("text")
+            if text is None:
+                stream.end(UNSUPPORTED_DATA, "messages are texts")
+            return text
+
+        async def send_text(text: str) -> None:
+            await send({"type": "websocket.send", "text": text})
+
+        async def caller() -> Caller:
+            while True:
+                try:
+                    known = await self._authenticator.identify_secret(secret)
+                except ExpectedError as error:
+                    stream.end(TRY_AGAIN_LATER, error.message)
+                else:
+                    if known is not None:
+                        return replace(opener, principal=known.principal, identity=known)
+                    stream.end(POLICY_VIOLATION, "the credential is no longer valid")
+                await anyio.sleep_forever()  # the end of the stream cancels this
+
+        try:
+            await serve_messages(self._server, receive_text, send_text, caller)
+        except* OSError:  # the client disconnected during a send
+            pass

@@ -20,14 +20,14 @@ PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
-class Metrics:
+class Metrics(Collector):
     """Implements `gate.Observer`: counts calls."""
 
     def __init__(self) -> None:
+        self._readings: Sequence[Reading] = ()
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._reader = _Reader()
-        self._registry.register(self._reader)
+        self._registry.register(self)
         self._calls = Counter(
             "stackroom_calls",
             "Calls, by what was asked for, what became of it, and by which way it came.",
@@ -57,37 +57,25 @@ class Metrics:
         """Return the counters and these readings in an accepted format, and its media type."""
         encode: Callable[[CollectorRegistry], bytes]
         encode, media_type = choose_encoder(accept)
-        self._reader.readings = readings
+        self._readings = readings
         return encode(self._registry), media_type
 
     def _tool(self, entry: AuditEntry) -> str:
         """Return the tool that a call is counted under; empty where it is not about a tool."""
         if entry.operation != TOOL_CALL:
             return ""
-        if entry.target in self._tools and entry.outcome is not Outcome.REFUSED:
-            return entry.target
-        if entry.outcome in PROVES_NOTHING:
-            return UNKNOWN
-        self._tools.add(entry.target)
-        return entry.target
-
-
-class _Reader(Collector):
-    """Exposes readings as gauges and counters."""
-
-    readings: Sequence[Reading] = ()
+        if entry.outcome not in PROVES_NOTHING:
+            self._tools.add(entry.target)
+        is_known = entry.target in self._tools and entry.outcome is not Outcome.REFUSED
+        return entry.target if is_known else UNKNOWN
 
     def collect(self) -> Iterable[Metric]:
+        """Yield the readings as gauges and counters; docs/monitoring.md says what each is."""
         build = {"version": __version__, **{f"{what}_layout": str(number) for what, number in LAYOUTS.items()}}
         yield InfoMetricFamily("stackroom_build", "The version, and the layouts that it writes.", value=build)
-        yield from _families(self.readings)
-
-
-def _families(readings: Sequence[Reading]) -> Iterable[Metric]:
-    """Yield a metric for each measure that was read; docs/monitoring.md says what each is."""
-    for name, some in groupby(sorted(readings, key=attrgetter("name")), key=attrgetter("name")):
-        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-        family = kind(f"stackroom_{name}", f"Measure: {name.replace('_', ' ')}.", labels=())
-        for reading in some:
-            family.add_sample(f"stackroom_{name}", dict(reading.labels), reading.value)
-        yield family
+        for name, some in groupby(sorted(self._readings, key=attrgetter("name")), key=attrgetter("name")):
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            family = kind(f"stackroom_{name}", f"Measure: {name.replace('_', ' ')}.", labels=())
+            for reading in some:
+                family.add_sample(f"stackroom_{name}", dict(reading.labels), reading.value)
+            yield family

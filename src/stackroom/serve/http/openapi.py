@@ -11,8 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from starlette.responses import Response
 
 from stackroom import __version__
-from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest
 from stackroom.serve.http.replies import ErrorResult, model_reply
+from stackroom.serve.http.service import TOOL_PATH, ServerRequest
 from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.spec import ToolSpec
 
@@ -26,7 +26,6 @@ PUBLIC_TAGS = ("account", "server")
 """The sections that unauthenticated callers see."""
 BEARER: list[dict[str, list[str]]] = [{"bearer": []}]
 ERROR = {"$ref": "#/components/responses/Error"}
-"""Every refusal, whatever its status."""
 
 Mode = Literal["validation", "serialization"]
 
@@ -74,7 +73,7 @@ def build_document(
             schemas[f"{prefix}.{part}"] = _inlined(schema, schema.get("$defs", {}))
         paths[f"/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, prefix, has_accounts=has_accounts)}
     security_schemes = {"bearer": {"type": "http", "scheme": "bearer"}} if has_accounts else {}
-    error = _json_content("The status and the message say what is wrong.", _ref(ErrorResult.__name__))
+    error = _content(_ref(ErrorResult.__name__), description="The status and the message say what is wrong.")
     return {
         "openapi": "3.1.0",
         "info": {"title": "Stackroom", "version": __version__, "description": DESCRIPTION},
@@ -111,9 +110,8 @@ def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, 
 @lru_cache(maxsize=16)
 def _build_schemas(models: tuple[tuple[type[BaseModel], Mode], ...]) -> tuple[References, dict[str, Any]]:
     """Build the schemas of these models, which takes too long to do for each request."""
-    references, definitions = models_json_schema(
-        list(models), ref_template=f"{COMPONENT}{{model}}", schema_generator=_Untitled
-    )
+    form = f"{COMPONENT}{{model}}"
+    references, definitions = models_json_schema([*models], ref_template=form, schema_generator=_Untitled)
     return references, definitions["$defs"]
 
 
@@ -128,7 +126,11 @@ def _find_model(spec: EndpointSpec) -> type[BaseModel] | None:
 
 def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool) -> dict[str, Any]:
     """Return an endpoint as the document describes it: parameters, body, and what it answers with."""
-    parameters, body = _parameters(spec), _body(spec, references)
+    parameters, body = _parameters(spec), {}
+    if spec.takes_bytes:
+        body = _content({}, "application/octet-stream", required=True)
+    elif spec.body:
+        body = _content(references[spec.body, "validation"], required=True)
     return {
         "operationId": spec.operation_id or to_camel(spec.run.__name__),
         "tags": [spec.tag],
@@ -140,18 +142,11 @@ def _operation(spec: EndpointSpec, references: References, *, has_accounts: bool
     }
 
 
-def _body(spec: EndpointSpec, references: References) -> dict[str, Any]:
-    if spec.takes_bytes:
-        return {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
-    return _json_body(references[spec.body, "validation"]) if spec.body else {}
-
-
 def _answers(spec: EndpointSpec, references: References) -> dict[str, Any]:
     if spec.status == 204:
         return {"204": {"description": "Done."}}
     model = _find_model(spec)
-    schema = references[model, "serialization"] if model else {}
-    answer = {"description": "The answer.", "content": {spec.media_type: {"schema": schema}}}
+    answer = _content(references[model, "serialization"] if model else {}, spec.media_type, description="The answer.")
     return {str(status): answer for status in (spec.status, *spec.result_refusals)}
 
 
@@ -185,8 +180,8 @@ def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[
         "tags": ["tools"],
         "summary": tool.display_name,
         "description": tool.description,
-        "requestBody": _json_body(_ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))),
-        "responses": {"200": _json_content("The answer.", _ref(f"{prefix}.output")), "default": ERROR},
+        "requestBody": _content(_ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))),
+        "responses": {"200": _content(_ref(f"{prefix}.output"), description="The answer."), "default": ERROR},
         **({"security": BEARER} if has_accounts else {}),
     }
 
@@ -195,9 +190,5 @@ def _ref(name: str) -> dict[str, Any]:
     return {"$ref": f"{COMPONENT}{name}"}
 
 
-def _json_body(schema: Mapping[str, Any], *, required: bool = True) -> dict[str, Any]:
-    return {"required": required, "content": {"application/json": {"schema": schema}}}
-
-
-def _json_content(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
+def _content(schema: Mapping[str, Any], media_type: str = "application/json", **about: Any) -> dict[str, Any]:
+    return {**about, "content": {media_type: {"schema": schema}}}

@@ -11,7 +11,7 @@ import mimetypes
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
@@ -37,6 +37,7 @@ SITE_PLACE = "{{site}}"
 GRAPH_PLACE = "{{graph}}"
 ENTRIES = ("start.js", "app.js")
 LOG_IN = "views/account.js"
+LINKED_AS = {".css": "stylesheet", ".js": "modulepreload"}
 KNOWN = '<meta name="known">'
 """Tells the page that its visitor is known, so that it asks for what they see without asking who they are first."""
 DIGEST_LETTERS = 16
@@ -54,11 +55,8 @@ CHAT_ADDRESSES = (
 )
 """The language models that the chat can call from the browser; which of them is called, its user configures."""
 
-ICON = (
-    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='#0f766e'/>"
-    "<path d='M8 9h16M8 16h16M8 23h9' stroke='white' stroke-width='3' stroke-linecap='round'/></svg>"
-)
-"""The icon of the page."""
+OWN = "'self'"
+ICON = "icon.svg"
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["'](\.[^"']+)["']""", re.MULTILINE)
@@ -74,14 +72,17 @@ class SiteFiles(StaticFiles):
         mimetypes.add_type("text/javascript", ".js")  # Windows may have another type for it
         self.folder = folder
         self._needed: dict[str, list[str]] = {}
+        """The modules that a module imports, and its styles."""
         self._modules: dict[str, str] = {}
         digest = hashlib.sha256()
         for path in sorted(folder.rglob("*")):
             name, content = path.relative_to(folder).as_posix(), path.read_bytes() if path.is_file() else b""
             digest.update(f"{name}\n".encode() + content)
             if path.suffix == ".js":
-                self._needed[name] = _needed_by(name, content.decode())
-                self._modules[os.path.realpath(path)] = without_comments(content.decode())
+                source, inside = content.decode(), posixpath.dirname(name)
+                imported = [posixpath.normpath(posixpath.join(inside, one)) for one in _IMPORT.findall(source)]
+                self._needed[name] = [*imported, *_STYLE.findall(source)]
+                self._modules[os.path.realpath(path)] = without_comments(source)
         self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
 
     def read(self, name: str) -> str:
@@ -117,15 +118,6 @@ def without_comments(source: str) -> str:
     return _COMMENT.sub("", source)
 
 
-def _needed_by(name: str, source: str) -> list[str]:
-    """Return the modules that a module imports, and its styles."""
-    folder = posixpath.dirname(name)
-    return [
-        *(posixpath.normpath(posixpath.join(folder, one)) for one in _IMPORT.findall(source)),
-        *_STYLE.findall(source),
-    ]
-
-
 def with_page(
     routes: Sequence[BaseRoute],
     settings: WebSettings,
@@ -133,18 +125,17 @@ def with_page(
     authenticator: Authenticator | None = None,
 ) -> list[BaseRoute]:
     """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
-    icon = Response(ICON, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
+    icon = Response((FOLDER / ICON).read_bytes(), media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
     icons: list[BaseRoute] = [Route(path, icon, methods=["GET"]) for path in ("/favicon.ico", "/favicon.svg")]
     if not settings.page:
         return [*routes, *icons]
     site = site or SiteFiles()
-    views: dict[str, list[str]] = json.loads(site.read(PATHS))
-    shown = _Document(site, views, settings, authenticator)
+    shown = _Document(site, settings, authenticator)
     headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": PLAIN_POLICY}
     not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
     files_of_page = Mount(site.address, BrotliMiddleware(site, quality=QUALITY))
     docs = docs_routes(site.read(DOCS), lambda request: _wants_html(request.headers), not_found)
-    return [_PageRoute(shown, [*views]), *routes, files_of_page, *docs, *icons, _PageRoute(not_found)]
+    return [_PageRoute(shown, [*shown.views]), *routes, files_of_page, *docs, *icons, _PageRoute(not_found)]
 
 
 class _Document:
@@ -153,14 +144,9 @@ class _Document:
     `views` has the modules of a path (`/c/*`) or of a parameter (`&view=map`).
     """
 
-    def __init__(
-        self,
-        site: SiteFiles,
-        views: Mapping[str, Sequence[str]],
-        settings: WebSettings,
-        authenticator: Authenticator | None,
-    ) -> None:
-        self._site, self._views, self._authenticator = site, views, authenticator
+    def __init__(self, site: SiteFiles, settings: WebSettings, authenticator: Authenticator | None) -> None:
+        self._site, self._authenticator = site, authenticator
+        self.views: dict[str, list[str]] = json.loads(site.read(PATHS))
         self._page = site.read(DOCUMENT)
         policies = {"Content-Security-Policy": page_policy(self._page, settings)}
         self._headers = {**CHECKED_EACH_TIME, **policies, "Cross-Origin-Opener-Policy": "same-origin"}
@@ -169,7 +155,7 @@ class _Document:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the document for an address and its visitor."""
         asked = [scope["path"], *(f"&{name}={value}" for name, value in QueryParams(scope["query_string"]).items())]
-        views = [view for view in self._views if any(fnmatchcase(one, view) for one in asked)]
+        views = [view for view in self.views if any(fnmatchcase(one, view) for one in asked)]
         extra = (KNOWN,) if await self._is_known(Headers(scope=scope)) else ()
         key = (*views, *extra)
         if key not in self._built:
@@ -177,13 +163,10 @@ class _Document:
         await self._built[key](scope, receive, send)
 
     def _build(self, views: Sequence[str], extra: tuple[str, ...]) -> Response:
-        entries = [*ENTRIES, *(name for view in views for name in self._views[view]), *(() if extra else (LOG_IN,))]
-        links = [self._link(name) for name in self._site.list_graph(entries)]
+        entries = [*ENTRIES, *(name for view in views for name in self.views[view]), *(() if extra else (LOG_IN,))]
+        files = [(LINKED_AS[posixpath.splitext(name)[1]], name) for name in self._site.list_graph(entries)]
+        links = [f'<link rel="{kind}" href="{self._site.address}/{name}">' for kind, name in files]
         return Response(self._page.replace(GRAPH_PLACE, "\n".join((*links, *extra))), 200, self._headers, "text/html")
-
-    def _link(self, name: str) -> str:
-        kind = "stylesheet" if name.endswith(".css") else "modulepreload"
-        return f'<link rel="{kind}" href="{self._site.address}/{name}">'
 
     async def _is_known(self, headers: Headers) -> bool:
         """Tell whether the tools are open to the visitor."""
@@ -222,22 +205,11 @@ def _wants_html(headers: Headers) -> bool:
 def page_policy(page: str, settings: WebSettings) -> str:
     """Return the Content-Security-Policy of the page: its files, and its import map, are all that runs."""
     models = (*CHAT_ADDRESSES, *settings.connect) if settings.chat else ()
-    rules = {
-        "default-src": ["'none'"],
-        "script-src": ["'self'", *(_hash_of(inline) for inline in _IMPORT_MAP.findall(page))],
-        "style-src": ["'self'"],
-        "img-src": ["'self'", "data:", "blob:"],
-        "media-src": ["'self'"],
-        "connect-src": ["'self'", *models],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-        "frame-ancestors": ["'none'"],
-        "require-trusted-types-for": ["'script'"],
-        "trusted-types": ["'none'"],
-    }
-    return "; ".join(f"{name} {' '.join(dict.fromkeys(values))}" for name, values in rules.items())
-
-
-def _hash_of(text: str) -> str:
-    """Return the source expression that allows this inline text, and no other."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    digests = [hashlib.sha256(inline.encode()).digest() for inline in _IMPORT_MAP.findall(page)]
+    scripts = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    return (
+        f"default-src 'none'; script-src {' '.join(dict.fromkeys([OWN, *scripts]))}; style-src 'self'; "
+        f"img-src 'self' data: blob:; media-src 'self'; connect-src {' '.join(dict.fromkeys([OWN, *models]))}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types 'none'"
+    )

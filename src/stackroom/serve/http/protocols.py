@@ -23,10 +23,9 @@ from stackroom.errors import ExpectedError, ForbiddenError, InputError, Unauthen
 from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, Caller, PerCallerLimit
 from stackroom.serve.http.accounts import WRONG_PAIR, LoginParams, begin_session
-from stackroom.serve.http.endpoints import PARAMETER, ServerRequest
 from stackroom.serve.http.guard import LOCAL_IDENTITY, WithBody, require_password_chosen
 from stackroom.serve.http.replies import PRIVATE
-from stackroom.serve.http.service import Service
+from stackroom.serve.http.service import PARAMETER, ServerRequest, Service
 from stackroom.text.safe import safe_json, safe_text
 from stackroom.tools.endpoint import ClientProtocol, Endpoint, GivenLogin, TextReply
 from stackroom.tools.media import MediaFile
@@ -50,15 +49,16 @@ def build_protocol_app(
     """Return the application of an endpoint that follows another API's rules."""
 
     async def handle(request: Request) -> Response:
-        sent: dict[str, list[str]] = {}
+        first: dict[str, str] = {}
         try:
             sent = await _read_parameters(request)
+            first = {name: values[0] for name, values in sent.items()}
             _require_own_page(request.headers)
-            identity = await logins.identify(endpoint, protocol, request, _first_values(sent))
+            identity = await logins.identify(endpoint, protocol, request, first)
             request.scope[CALLER] = Caller(principal=identity.principal, via="rest", identity=identity)
             return await run(await _validated(service, endpoint, request, sent))
         except ExpectedError as error:
-            return _refusal(error, protocol.reply_error(error, _first_values(sent)))
+            return _refusal(error, protocol.reply_error(error, first))
 
     app: ASGIApp = request_response(handle)
     if endpoint.result is not MediaFile:
@@ -90,7 +90,7 @@ async def _validated(
         shape = endpoint.query
         query = validate_fields(shape, given, noun=PARAMETER, shows_values=True) if shape else None
     except InputError as error:
-        raise await service.invalid.refused(request, endpoint.audited_as, error) from None
+        raise await service.refused(request, endpoint.audited_as, error) from None
     return ServerRequest(service=service, http=request, query=query)
 
 
@@ -105,10 +105,6 @@ async def _read_parameters(request: Request) -> dict[str, list[str]]:
         return parse_qs("&".join(filter(None, [query, body.decode()])), True, max_num_fields=MOST_PARAMETERS)
     except ValueError as error:
         raise InputError(f"the parameters cannot be read: {error}") from error
-
-
-def _first_values(sent: Mapping[str, list[str]]) -> dict[str, str]:
-    return {name: values[0] for name, values in sent.items()}
 
 
 def _require_own_page(headers: Headers) -> None:
@@ -149,7 +145,7 @@ class ProtocolLogins:
         """Return the identity of a user by their password, which is checked where it is not remembered."""
         pair = hmac.digest(self._key, f"{given.user}\0{given.secret}".encode("utf-8", "replace"), "sha256")
         identify_secret = self._service.authenticator.identify_secret
-        async with self._checking.entered(pair.hex()):  # clients ask for much at once, and each password costs
+        async with self._checking.of(pair.hex()):  # clients ask for much at once, and each password costs
             known = await identify_secret(self._sessions[pair]) if pair in self._sessions else None
             if known is not None:
                 return known

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from mcp import types
 from pydantic import Field
@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from stackroom.errors import ExpectedError
 from stackroom.model.record import Flag
-from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
+from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from stackroom.tools.resources.resource import ResourceContent
@@ -55,10 +55,8 @@ class ReadParams(QueryParams):
     @property
     def address(self) -> str:
         """The address with the budget and the cursor."""
-        given = {"max_tokens": self.max_tokens, "cursor": self.cursor}
-        parts = [f"{name}={quote(value, safe='')}" for name, value in given.items() if value is not None]
-        joined = "&" if split_address(self.uri)[1] else "?"
-        return f"{self.uri}{joined}{'&'.join(parts)}" if parts else self.uri
+        given = urlencode(self.model_dump(exclude={"uri"}, exclude_none=True), quote_via=quote, safe="")
+        return f"{self.uri}{'&' if split_address(self.uri)[1] else '?'}{given}" if given else self.uri
 
 
 class ToolsResult(EndpointResult):
@@ -95,7 +93,7 @@ async def call_tool(request: ServerRequest) -> Response:
     try:
         arguments = await read_object(request.http)
     except ExpectedError as error:
-        raise await request.service.invalid.refused(request.http, "tools/call", error, target=name) from None
+        raise await request.service.refused(request.http, "tools/call", error, target=name) from None
     answer = await request.service.gate.call(request.caller, name, arguments)
     if answer.error:
         return error_reply(answer.error)

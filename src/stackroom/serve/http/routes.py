@@ -19,24 +19,14 @@ from stackroom.generic.export_endpoint import EXPORT
 from stackroom.library import Library
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
+from stackroom.serve.http import replies
 from stackroom.serve.http.accounts import ACCOUNT_ENDPOINTS
-from stackroom.serve.http.endpoints import ServerRequest, read_request
 from stackroom.serve.http.guard import Authenticated, WithBody
-from stackroom.serve.http.health import HEALTH_ENDPOINTS
 from stackroom.serve.http.openapi import openapi_endpoint
-from stackroom.serve.http.page import PAGE_ENDPOINTS
-from stackroom.serve.http.protocols import ProtocolLogins, build_protocol_app, text_reply
-from stackroom.serve.http.replies import (
-    CONTENT_HEADERS,
-    NO_STORE,
-    PRIVATE,
-    count_sent,
-    file_reply,
-    model_reply,
-    with_error_replies,
-)
+from stackroom.serve.http.protocols import ProtocolLogins, Run, build_protocol_app, text_reply
 from stackroom.serve.http.rest import REST_ENDPOINTS
-from stackroom.serve.http.service import Service
+from stackroom.serve.http.server import SERVER_ENDPOINTS
+from stackroom.serve.http.service import ServerRequest, Service, read_request
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, EndpointSpec, TextReply
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
 from stackroom.tools.operation import OperationCall, operation_endpoints
@@ -53,7 +43,12 @@ def build_routes(service: Service) -> list[BaseRoute]:
     logins = ProtocolLogins(service)
     for endpoint in list_endpoints(service):
         app = _build_app(service, endpoint, logins)
-        for method, path in _addresses_of(endpoint):
+        protocol = endpoint.protocol if isinstance(endpoint, Endpoint) else None
+        addresses = [(endpoint.method, endpoint.path)]
+        if protocol is not None:
+            paths = (endpoint.path, f"{endpoint.path}{protocol.suffix}")
+            addresses = [(method, path) for method in ("GET", "POST") for path in paths]
+        for method, path in addresses:
             on_path = methods.setdefault(path, {})
             if method in on_path:
                 raise ValueError(f"two endpoints answer {method} {path}")
@@ -61,20 +56,11 @@ def build_routes(service: Service) -> list[BaseRoute]:
     return [Route(path, _ByMethod(apps), methods=list(apps)) for path, apps in methods.items()]
 
 
-def _addresses_of(endpoint: EndpointSpec) -> list[tuple[str, str]]:
-    """Return the methods and paths of an endpoint."""
-    protocol = endpoint.protocol if isinstance(endpoint, Endpoint) else None
-    if protocol is None:
-        return [(endpoint.method, endpoint.path)]
-    return [(method, f"{endpoint.path}{ending}") for method in ("GET", "POST") for ending in ("", protocol.suffix)]
-
-
 def list_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the server's own endpoints and those that catalogue packages bring."""
     endpoints = [
         *REST_ENDPOINTS,  # first, since routes are tried in this order
-        *PAGE_ENDPOINTS,
-        *HEALTH_ENDPOINTS,
+        *SERVER_ENDPOINTS,
         *ACCOUNT_ENDPOINTS,
         *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
         MEDIA_FILE,
@@ -115,74 +101,81 @@ MEDIA_FILE = Endpoint(
     target="id",
     result=MediaFile,
     is_limited=False,
-    path_parameters={
-        "catalogue": "the record's catalogue",
-        "kind": " or ".join(MEDIA_KINDS),
-        "id": "the record's id",
-    },
+    path_parameters={"catalogue": "the record's catalogue", "kind": " or ".join(MEDIA_KINDS), "id": "the record's id"},
     media_type="*/*",
     operation="media/file",
 )
 
 
-class GateEndpoint:
-    """Answers requests to a declared endpoint: permission, rate limit and audit by the gate, then its function."""
+def _through_gate(async_gate: AsyncGate, endpoint: Endpoint) -> Run:
+    """Return how an endpoint is answered: permission, rate limit and audit by the gate, then its function."""
 
-    def __init__(self, gate: AsyncGate, endpoint: Endpoint) -> None:
-        self._gate = gate
-        self._endpoint = endpoint
-
-    async def handle(self, request: ServerRequest) -> Response:
-        """Run the endpoint in a worker thread, and return its result as a response."""
-        endpoint, context = self._endpoint, self._context_of(request)
+    async def run(request: ServerRequest) -> Response:
+        context = _context_of(endpoint, request)
 
         def work(gate: Gate) -> Response:
             def answer() -> Response:
-                return self._reply(request, context, self._run(gate, request, context))
+                return _reply(endpoint, request, context, _run_endpoint(endpoint, gate, request, context))
 
             if not endpoint.is_audited:
                 return answer()
             return gate.perform(
-                context, answer, is_limited=endpoint.is_limited, size_of=lambda reply: count_sent(request.http, reply)
+                context,
+                answer,
+                is_limited=endpoint.is_limited,
+                size_of=lambda reply: replies.count_sent(request.http, reply),
             )
 
-        return await self._gate.run(context.principal, work, context if endpoint.is_audited else None)
+        return await async_gate.run(context.principal, work, context if endpoint.is_audited else None)
 
-    def _reply(self, request: ServerRequest, context: CallContext, result: Any) -> Response:
-        endpoint = self._endpoint
-        if isinstance(result, MediaFile):
-            return file_reply(request.http, result, context.target)
-        if isinstance(result, Download):
-            saved = f"attachment; filename*=utf-8''{quote(result.name)}"
-            headers = {**CONTENT_HEADERS, "Content-Disposition": saved}
-            return StreamingResponse(result.pieces, media_type=result.media_type, headers=headers)
-        if isinstance(result, TextReply):
-            return text_reply(result)
-        if endpoint.result is None:
-            return Response(status_code=endpoint.status)
-        return model_reply(result, status=endpoint.status, headers=NO_STORE if endpoint.is_secret else PRIVATE)
+    return run
 
-    def _run(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
-        principal, action = context.principal, self._endpoint.action
-        if action is not None and action not in principal.actions:
-            raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
-        toolbox = gate.toolbox_of(principal)
-        return self._endpoint.run(
-            EndpointRequest(
-                identity=request.identity,
-                call_id=context.call_id,
-                path=_path_of(request),
-                query=request.query,
-                body=request.body,
-                catalogues=toolbox.catalogues,
-                media=CallerMedia(principal, toolbox.media),
-            )
+
+def _run_endpoint(endpoint: Endpoint, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+    principal, action = context.principal, endpoint.action
+    if action is not None and action not in principal.actions:
+        raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
+    toolbox = gate.toolbox_of(principal)
+    return endpoint.run(
+        EndpointRequest(
+            identity=request.identity,
+            call_id=context.call_id,
+            path=_path_of(request),
+            query=request.query,
+            body=request.body,
+            catalogues=toolbox.catalogues,
+            media=CallerMedia(principal, toolbox.media),
         )
+    )
 
-    def _context_of(self, request: ServerRequest) -> CallContext:
-        endpoint, caller = self._endpoint, request.caller
-        parameters = _parameters_of(endpoint, request) if endpoint.notes_parameters else {}
-        return caller.asking(endpoint.audited_as, _find_target(endpoint, request), parameters, cost=endpoint.cost)
+
+def _reply(endpoint: Endpoint, request: ServerRequest, context: CallContext, result: Any) -> Response:
+    if isinstance(result, MediaFile):
+        return replies.file_reply(request.http, result, context.target)
+    if isinstance(result, Download):
+        saved = f"attachment; filename*=utf-8''{quote(result.name)}"
+        headers = {**replies.CONTENT_HEADERS, "Content-Disposition": saved}
+        return StreamingResponse(result.pieces, media_type=result.media_type, headers=headers)
+    if isinstance(result, TextReply):
+        return text_reply(result)
+    if endpoint.result is None:
+        return Response(status_code=endpoint.status)
+    return replies.model_reply(
+        result, status=endpoint.status, headers=replies.NO_STORE if endpoint.is_secret else replies.PRIVATE
+    )
+
+
+def _context_of(endpoint: Endpoint, request: ServerRequest) -> CallContext:
+    """Return a request as it is audited: its target, and what was sent beside it where that is noted."""
+    name, target = endpoint.target, ""
+    parameters: dict[str, Any] = _path_of(request)
+    if name is not None:
+        target = parameters[name] if name in parameters else str(getattr(request.body, name))
+    for part in (request.query, request.body) if endpoint.notes_parameters else ():
+        parameters |= part.model_dump(mode="json", exclude_unset=True) if part else {}
+    parameters.pop(name or "", None)
+    noted = parameters if endpoint.notes_parameters else {}
+    return request.caller.asking(endpoint.audited_as, target, noted, cost=endpoint.cost)
 
 
 class _ByMethod:
@@ -198,8 +191,8 @@ class _ByMethod:
 
 def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins) -> ASGIApp:
     if endpoint.needs_accounts and service.control is None:
-        return request_response(with_error_replies(_refuse_without_accounts))
-    run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
+        return request_response(replies.with_error_replies(_refuse_without_accounts))
+    run: Run = _through_gate(service.gate, endpoint) if isinstance(endpoint, Endpoint) else endpoint.run
     if isinstance(endpoint, Endpoint) and endpoint.protocol:
         return build_protocol_app(service, logins, endpoint, endpoint.protocol, run)
 
@@ -207,19 +200,14 @@ def _build_app(service: Service, endpoint: EndpointSpec, logins: ProtocolLogins)
         try:
             asked = await read_request(service, endpoint, request)
         except ExpectedError as error:
-            raise await service.invalid.refused(request, endpoint.audited_as, error) from None
-        response: Response = await run(asked)
-        return response
+            raise await service.refused(request, endpoint.audited_as, error) from None
+        return await run(asked)
 
-    answering: ASGIApp = request_response(with_error_replies(handle))
+    answering: ASGIApp = request_response(replies.with_error_replies(handle))
     if endpoint.method == "GET" and endpoint.result not in (MediaFile, Download):
         answering = GZipMiddleware(answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
-    app = WithBody(
-        answering,
-        service.bodies,
-        most_bytes=endpoint.max_body_bytes or MAX_FRAME_BYTES,
-        is_public=endpoint.is_public,
-    )
+    most_bytes = endpoint.max_body_bytes or MAX_FRAME_BYTES
+    app = WithBody(answering, service.bodies, most_bytes=most_bytes, is_public=endpoint.is_public)
     if endpoint.is_public:
         return app
     return Authenticated(app, service.authenticator, via="rest", before_password=endpoint.before_password)
@@ -231,18 +219,3 @@ async def _refuse_without_accounts(_request: Request) -> Response:
 
 def _path_of(request: ServerRequest) -> dict[str, str]:
     return {name: str(value) for name, value in request.http.path_params.items()}
-
-
-def _parameters_of(endpoint: Endpoint, request: ServerRequest) -> dict[str, Any]:
-    """Return what was sent beside the target."""
-    sent = [part.model_dump(mode="json", exclude_unset=True) for part in (request.query, request.body) if part]
-    given = {name: value for part in sent for name, value in part.items()}
-    return {name: value for name, value in {**_path_of(request), **given}.items() if name != endpoint.target}
-
-
-def _find_target(endpoint: Endpoint, request: ServerRequest) -> str:
-    name = endpoint.target
-    if name is None:
-        return ""
-    in_path = _path_of(request).get(name)
-    return str(getattr(request.body, name)) if in_path is None else in_path

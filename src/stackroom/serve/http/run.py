@@ -12,9 +12,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import anyio
 import uvicorn
@@ -42,11 +41,9 @@ OPENING_HEADERS = 120
 class HeadLimits(HttpToolsProtocol):
     """An HTTP connection that is closed when a request's head takes too long or is too large."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._deadline: asyncio.TimerHandle | None = None
-        self._head_bytes = 0
-        self._is_in_head = False
+    _deadline: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _is_in_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit of the first head."""
@@ -111,9 +108,7 @@ class HeadLimits(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in secure(()))
-        self.transport.write(
-            b"HTTP/1.1 " + status + b"\r\n" + headers + b"content-length: 0\r\nconnection: close\r\n\r\n"
-        )
+        self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, headers))
         self.transport.close()
 
 
@@ -201,12 +196,18 @@ def run(
         timeout_graceful_shutdown=LAST_ANSWERS_S,
     )
 
-    def begin_shutdown() -> None:
+    async def drain() -> None:
         start_timer("exit", shutdown_s + LAST_ANSWERS_S + 1, lambda: _exit(on_stuck))
         on_end()
+        await workers.drain(shutdown_s)
+        await asyncio.sleep(LAST_WORDS_S)
+        streams.end_all("the server shuts down")
+        with anyio.move_on_after(LAST_ANSWERS_S):  # they close before their connections are closed
+            while len(streams):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
-    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=begin_shutdown)
-    server.run(sockets=[listener])
+    _Server(config, drain).run(sockets=[listener])
 
 
 def _exit(on_stuck: Callable[[], None]) -> None:
@@ -219,20 +220,9 @@ def _exit(on_stuck: Callable[[], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        *,
-        workers: Workers,
-        streams: Streams,
-        shutdown_s: float,
-        on_end: Callable[[], None],
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
-        self._workers = workers
-        self._streams = streams
-        self._shutdown_s = shutdown_s
-        self._on_end = on_end
+        self._drain = drain
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -246,18 +236,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, drain running calls, close the streams, and end."""
-        self._on_end()
         for server in self.servers:
             server.close()
-        await self._workers.drain(self._shutdown_s)
-        await asyncio.sleep(LAST_WORDS_S)
-        self._streams.end_all("the server shuts down")
-        await self._wait_for_streams()
+        await self._drain()
         await super().shutdown(sockets)
-
-    async def _wait_for_streams(self) -> None:
-        """Wait for the streams to close before their connections are closed."""
-        with anyio.move_on_after(LAST_ANSWERS_S):
-            while len(self._streams):
-                await asyncio.sleep(0.02)
-            await asyncio.sleep(0.1)

@@ -1,14 +1,17 @@
-"""Dependencies of the HTTP endpoints; and the audit of requests that no endpoint sees, since they have not their form.
+"""Dependencies of the HTTP endpoints, and requests as they get them: authenticated, read strictly and validated.
 
-Those are audited with what was wrong, and counted against the rate limit.
+Requests that no endpoint sees, since they have not their form, are audited here.
 """
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
+import anyio
+import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
@@ -16,51 +19,21 @@ from starlette.types import Scope
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.control.control import Control
-from stackroom.errors import ExpectedError, RateLimitedError
+from stackroom.errors import ExpectedError, InputError, RateLimitedError, UnsupportedMediaTypeError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
-from stackroom.model.principal import ANONYMOUS
+from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, AsyncGate, Caller, RefusalThrottle, Workers
+from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
 from stackroom.serve.http.guard import Authenticator, Bodies
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
-from stackroom.tools.endpoint import Endpoint
+from stackroom.tools.endpoint import Endpoint, EndpointSpec
+from stackroom.tools.spec import validate_fields
 
 STRANGER = Caller(principal=ANONYMOUS, via="rest")
-
-
-class InvalidRequests:
-    """Audits refused requests; of unauthenticated callers only so many a minute as may try to log in."""
-
-    def __init__(self, gate: AsyncGate) -> None:
-        self._gate = gate
-        self._unauthenticated = LoginLimiter()
-
-    async def refused(
-        self, request: Request, operation: str, error: ExpectedError, *, target: str = ""
-    ) -> ExpectedError:
-        """Audit a request that is refused by an error, and return the error that it is answered with."""
-        caller: Caller | None = request.scope.get(CALLER)
-        if caller is None and not self._is_within_limit(request):
-            return error
-        problem = {"problem": error.message}  # no value of a body is in it
-        answered = await self._gate.refuse_invalid((caller or STRANGER).asking(operation, target, problem), error)
-        return answered if isinstance(answered, RateLimitedError) else error
-
-    def _is_within_limit(self, request: Request) -> bool:
-        try:
-            self._unauthenticated.require("", request.client.host if request.client else "")
-        except RateLimitedError:
-            return False
-        return True
-
-
-def base_url(settings: Settings, scope: Scope) -> str:
-    """Return the address that clients use for this server: the configured one, else that of this request."""
-    scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
-    return settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +49,6 @@ class Service:
     streams: Streams
     metrics: Metrics
     health: ServerHealth
-    """Tells which parts of the server work."""
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
     open_board: Callable[[], JobBoard] | None = None
@@ -84,11 +56,10 @@ class Service:
     endpoints: Sequence[Endpoint] = ()
     """Endpoints that catalogue packages bring."""
     bodies: Bodies = field(default_factory=Bodies)
-    """The bounds on the memory of request bodies."""
     gate: AsyncGate = field(init=False)
     authenticator: Authenticator = field(init=False)
-    invalid: InvalidRequests = field(init=False)
-    """Audits requests that have not their form."""
+    audited_strangers: LoginLimiter = field(default_factory=LoginLimiter)
+    """Of refused requests by unauthenticated callers, only so many a minute are audited as may try to log in."""
     started_at: float = field(default_factory=time.monotonic)
     is_ending: bool = False
     """Whether it takes no more requests, and drains before it stops."""
@@ -97,6 +68,131 @@ class Service:
         """Make what follows from gate and accounts."""
         throttle = RefusalThrottle()
         self.gate = AsyncGate(self.opened_gate, self.workers, throttle=throttle)
-        self.invalid = InvalidRequests(self.gate)
         identities = self.control.identities if self.control else None
-        self.authenticator = Authenticator(identities, base_url=partial(base_url, self.settings), throttle=throttle)
+        self.authenticator = Authenticator(identities, base_url=self.base_url, throttle=throttle)
+
+    def base_url(self, scope: Scope) -> str:
+        """Return the address that clients use for this server: the configured one, else that of this request."""
+        scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
+        return self.settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
+
+    async def refused(
+        self, request: Request, operation: str, error: ExpectedError, *, target: str = ""
+    ) -> ExpectedError:
+        """Audit a request that is refused by an error, and return the error that it is answered with."""
+        caller: Caller | None = request.scope.get(CALLER)
+        if caller is None:
+            try:
+                self.audited_strangers.require("", request.client.host if request.client else "")
+            except RateLimitedError:
+                return error
+        problem = {"problem": error.message}  # no value of a body is in it
+        answered = await self.gate.refuse_invalid((caller or STRANGER).asking(operation, target, problem), error)
+        return answered if isinstance(answered, RateLimitedError) else error
+
+
+TOOL_PATH = "/v1/tools/{name}"
+"""The path of every tool; the OpenAPI document has them one by one."""
+PARAMETER = "parameter"
+"""The word for a value of a query string."""
+DECODED_AT_ONCE = 64 * 1024
+"""Up to how many bytes a body is decoded on the event loop; decoding more is worth a thread."""
+
+_DECODERS = anyio.CapacityLimiter(2)
+"""Decoding holds the interpreter's lock, and memory many times the size of a body: more at once would gain nothing."""
+_JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerRequest:
+    """A request to an endpoint of the server, with what its declaration promises."""
+
+    service: Service
+    http: Request
+    query: Any = None
+    body: Any = None
+
+    @property
+    def caller(self) -> Caller:
+        """The authenticated caller."""
+        caller = self.http.scope[CALLER]
+        assert isinstance(caller, Caller)
+        return caller
+
+    @property
+    def control(self) -> Control:
+        """The accounts; only for endpoints that need them."""
+        assert self.service.control is not None, "endpoints that need accounts are refused without them"
+        return self.service.control
+
+    @property
+    def base_url(self) -> str:
+        """The address that the client uses for this server."""
+        return self.service.base_url(self.http.scope)
+
+    @property
+    def identity(self) -> Identity:
+        """The authenticated caller, with their credential."""
+        identity = self.caller.identity
+        assert identity is not None, "every caller over HTTP has one"
+        return identity
+
+
+async def read_request(service: Service, spec: EndpointSpec, request: Request) -> ServerRequest:
+    """Return a request with its body and query validated; refuse it where they are not as declared."""
+    body: Any = None
+    query = None
+    if spec.takes_bytes:
+        body = await request.body()
+    elif spec.body:
+        body = validate_fields(spec.body, await read_object(request))
+    if spec.query:
+        sent: dict[str, str] = {}
+        for name in spec.query.model_fields:
+            values = request.query_params.getlist(name)
+            if len(values) > 1:
+                raise InputError(f"'{name}' is in the query string {len(values)} times; give it once")
+            if values:
+                sent[name] = values[0]
+        query = validate_fields(spec.query, sent, noun=PARAMETER, shows_values=True)
+    return ServerRequest(service=service, http=request, query=query, body=body)
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object in a request's body; an empty one where there is no body."""
+    body, declared = await request.body(), request.headers.get("content-type")
+    is_json = not body if declared is None else _JSON_TYPE.fullmatch(declared)
+    if not is_json:
+        raise UnsupportedMediaTypeError("the body must be JSON: Content-Type: application/json")
+    if len(body) <= DECODED_AT_ONCE:
+        return decode_object(body)
+    decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
+    if isinstance(decoded, str):  # an error kept in a variable here would keep this frame, and with it the body
+        raise InputError(decoded)
+    return decoded
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; ambiguous JSON, such as duplicate keys, is refused."""
+    if not raw.strip():
+        return {}
+    try:
+        decoded, text = decode_json(raw, is_finite=True)
+    except StrictJSONError as error:
+        raise InputError(f"the body is not valid JSON: {error}") from error
+    if has_half_pair(decoded, text):
+        raise InputError("a text in the body has half of a surrogate pair, which is no character; send both halves")
+    if not isinstance(decoded, dict):
+        raise InputError("the body must be a JSON object: {…}")
+    return decoded
+
+
+def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
+    """Decode the last body of a list, or return what is wrong with it.
+
+    An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
+    """
+    try:
+        return decode_object(bodies.pop())
+    except InputError as error:
+        return error.message

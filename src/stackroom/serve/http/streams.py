@@ -17,19 +17,23 @@ from stackroom.serve.async_gate import CALLER
 from stackroom.serve.http.replies import JSONReply, error_reply
 
 NO_LONGER_VALID = "this credential is no longer valid; connect again"
+NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008
+"""Codes of RFC 6455 for the end of a WebSocket."""
 
 
 @dataclass(eq=False, slots=True)
 class OpenStream:
-    """One open stream; `reason` says why it was ended."""
+    """One open stream; `code` and `reason` say why it was ended."""
 
     identity: Identity
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    code: int = NORMAL
     reason: str = ""
 
-    def end(self, reason: str) -> None:
-        """End the stream."""
-        self.reason = reason
+    def end(self, code: int, reason: str) -> None:
+        """End the stream; the first reason counts."""
+        if not self.reason:
+            self.code, self.reason = code, reason
         self.scope.cancel()
 
 
@@ -64,14 +68,14 @@ class Streams:
         for stream in list(self._open):
             now = changes.get(stream.identity, stream.identity)
             if now is None:
-                stream.end(NO_LONGER_VALID)
+                stream.end(POLICY_VIOLATION, NO_LONGER_VALID)
             else:
                 stream.identity = now
 
     def end_all(self, reason: str) -> None:
         """End every stream."""
         for stream in list(self._open):
-            stream.end(reason)
+            stream.end(GOING_AWAY, reason)
 
     def identities(self) -> list[Identity]:
         """Return the identity of each open stream; safe to call from other threads."""

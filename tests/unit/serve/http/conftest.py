@@ -20,11 +20,10 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.endpoints import TOOL_PATH
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
-from stackroom.serve.http.service import Service
+from stackroom.serve.http.service import TOOL_PATH, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import Endpoint

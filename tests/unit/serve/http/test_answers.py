@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stackroom.model.principal import Action
-from stackroom.serve.http.health import LiveResult
+from stackroom.serve.http.server import LiveResult
 from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, PageParams
 from support.rest_answers import AnswerCheck
 

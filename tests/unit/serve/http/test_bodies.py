@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from stackroom.errors import InputError
-from stackroom.serve.http.endpoints import DECODED_AT_ONCE, read_object
 from stackroom.serve.http.guard import Bodies, MemoryBudget, WithBody
+from stackroom.serve.http.service import DECODED_AT_ONCE, read_object
 
 pytestmark = pytest.mark.row("T6")
 

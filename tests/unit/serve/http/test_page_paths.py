@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from stackroom.serve.http.app import build_router
-from stackroom.serve.http.guard import Guard, KnownHosts
+from stackroom.serve.http.guard import Guard
 from stackroom.serve.http.page_paths import SiteFiles, with_page
 from stackroom.settings import ServerSettings, WebSettings, load_settings
 
@@ -54,7 +54,7 @@ async def fail(request: Any) -> JSONResponse:
 
 
 ROUTES = [Route("/c/{name}", answer_json), Route("/bug", fail), Route("/", answer_json)]
-HOSTS = KnownHosts(ServerSettings())
+HOSTS = ServerSettings()
 
 
 def serve(files: SiteFiles, **settings: Any) -> TestClient:

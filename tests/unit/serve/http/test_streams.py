@@ -7,7 +7,7 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 
-from stackroom.serve.http import serve
+from stackroom.serve.http import app
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator
 from stackroom.serve.http.streams import OpenStream, Streams
@@ -55,11 +55,11 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
     async def watch() -> None:
         with streams.opened(LOCAL_IDENTITY) as stream, anyio.move_on_after(5):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(serve._watch_rights, Control(), streams, ListChanges())
+                tasks.start_soon(app._watch_rights, Control(), streams, ListChanges())
                 await anyio.sleep_forever()
         assert "no longer valid" in stream.reason
 
-    monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(app, "LOOK_AGAIN_S", 0.01)
     anyio.run(watch)
     assert len(looks) >= 2
     assert "changed rights could not be checked" in caplog.text

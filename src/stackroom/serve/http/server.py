@@ -1,4 +1,4 @@
-"""Liveness, readiness, what is degraded, and the counters for Prometheus.
+"""The server about itself: its addresses for programs, OAuth metadata, liveness, what is degraded, and counters.
 
 Nothing here waits for the catalogues to load, nor long for a part that hangs. Names of catalogues, and why something is
 degraded, are shown only to authenticated callers who may see them, and paths of the server only to its administrators.
@@ -6,9 +6,9 @@ degraded, are shown only to authenticated callers who may see them, and paths of
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import anyio.to_thread
 from pydantic import Field
@@ -19,21 +19,58 @@ from stackroom.assembly.measures import Reading
 from stackroom.background.processes import list_children
 from stackroom.background.task import TaskStatus
 from stackroom.background.threads import list_threads
-from stackroom.errors import ForbiddenError, StorageError
-from stackroom.gate.answer import CacheStatistics
-from stackroom.model.principal import Action, Principal
-from stackroom.serve.http.endpoints import ServerRequest
-from stackroom.serve.http.replies import NO_STORE, model_reply
-from stackroom.serve.http.service import Service
+from stackroom.errors import ForbiddenError, OverloadedError, StorageError
+from stackroom.gate.answer import AnswerCache, CacheStatistics
+from stackroom.model.principal import Action, Identity, Principal
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.http.guard import METADATA_PATH
+from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply
+from stackroom.serve.http.service import ServerRequest, Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 from stackroom.tools.schema import is_none
 
+ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
+"""Headers of an answer at a path where browsers get a page."""
 CATALOGUE = "catalogue"
 NEUTRAL_REASON = "not as it should be; log in to see why"
 COME_BACK = {**NO_STORE, "Retry-After": "1"}
 MAY_SEE_METRICS = (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN)
 
 Status = Literal["ok", "degraded", "starting", "ending"]
+
+
+class McpAddresses(EndpointResult):
+    """The addresses of MCP."""
+
+    streamable_http: str
+    sse: str
+    websocket: str
+
+
+class ServerDescription(EndpointResult):
+    """The server's name, version and addresses, and the caller's name."""
+
+    name: str
+    version: str
+    mcp: McpAddresses | None
+    rest: str
+    openapi: str
+    health: str
+    docs: str
+    authorization: str | None = Field(exclude_if=is_none, default=None)
+    accounts: bool
+    chat: bool
+    audio: bool | None = Field(description="whether a catalogue that the caller sees has audio; null while they load")
+    user: str | None
+
+
+class ResourceMetadata(EndpointResult):
+    """The protected resource, MCP at `/mcp`, as RFC 9728 describes it to MCP clients."""
+
+    resource: str
+    bearer_methods_supported: tuple[str, ...] = ("header",)
+    scopes_supported: list[str]
+    resource_name: str = "Stackroom"
 
 
 class DegradedPart(EndpointResult):
@@ -51,16 +88,6 @@ class PartResult(EndpointResult):
     detail: str | None = Field(default=None, exclude_if=is_none, description="what it is busy with, or what is wrong")
 
 
-class CacheResult(EndpointResult):
-    """Statistics of the answer cache."""
-
-    entries: int
-    size: int
-    hits: int
-    misses: int
-    hit_rate: float
-
-
 class HealthResult(EndpointResult):
     """The state of the server; strangers are told whether it is well, and nothing else."""
 
@@ -71,7 +98,7 @@ class HealthResult(EndpointResult):
     uptime_s: float | None = Field(default=None, exclude_if=is_none)
     degraded: list[DegradedPart] | None = Field(default=None, exclude_if=is_none)
     parts: list[PartResult] | None = Field(default=None, exclude_if=is_none)
-    cache: CacheResult | None = Field(default=None, exclude_if=is_none)
+    cache: CacheStatistics | None = Field(default=None, exclude_if=is_none)
     streams: int | None = Field(default=None, exclude_if=is_none)
     calls_in_flight: int | None = Field(default=None, exclude_if=is_none)
 
@@ -104,27 +131,67 @@ class StatusResult(EndpointResult):
     threads: list[str] = Field(description="the names of its threads")
 
 
+async def show_server(request: ServerRequest) -> Response:
+    """Describe this server and where its parts are; a page for browsers."""
+    service, base = request.service, request.base_url
+    identity = await service.authenticator.identify(request.http.headers)
+    settings, has_accounts = service.settings, service.control is not None
+    socket = f"{base.replace('http', 'ws', 1)}/v1/mcp"
+    mcp = McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=socket)
+    description = ServerDescription(
+        name="stackroom",
+        version=__version__,
+        mcp=mcp if settings.mcp.enabled else None,
+        rest=f"{base}/v1/tools",
+        openapi=f"{base}/openapi.json",
+        health=f"{base}/health",
+        docs=f"{base}/docs/",
+        authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
+        accounts=has_accounts,
+        chat=settings.web.page and settings.web.chat,
+        audio=await _find_audio(service.gate, identity),
+        user=identity.principal.name if identity else None,
+    )
+    return model_reply(description, headers=ALSO_BY_ACCEPT)
+
+
+async def _find_audio(gate: AsyncGate, identity: Identity | None) -> bool | None:
+    """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
+    if identity is None or gate.find_loaded() is None:
+        return None
+    principal = identity.principal
+    try:
+        return await gate.run(
+            principal, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(principal).media)
+        )
+    except OverloadedError:
+        return None
+
+
+async def show_metadata(request: ServerRequest) -> Response:
+    """Tell which resource this is, and how a token is shown (RFC 9728)."""
+    metadata = ResourceMetadata(resource=f"{request.base_url}/mcp", scopes_supported=sorted(Action))
+    return model_reply(metadata, headers={})
+
+
 async def show_health(request: ServerRequest) -> Response:
     """Tell whether the server lives, is ready, and what is degraded."""
     service, viewer = request.service, await _find_viewer(request)
     problems, ready = await _find_problems(service), await _is_ready(service)
-    report = HealthResult(status=_status(service, problems), live=True, ready=ready)
+    details: dict[str, Any] = {}
     if viewer is not None:
-        states = await anyio.to_thread.run_sync(service.health.states)
-        cache, parts = cache_statistics(service), viewer.shown_parts(states, problems)
+        parts = viewer.shown_parts(await anyio.to_thread.run_sync(service.health.states), problems)
         degraded = [one for one in parts if one.state == "degraded"]
-        report = report.model_copy(
-            update={
-                "version": __version__,
-                "uptime_s": round(time.monotonic() - service.started_at, 1),
-                "degraded": [DegradedPart(part=one.part, reason=one.detail or "") for one in degraded],
-                "parts": parts,
-                "cache": CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
-                "streams": len(service.streams),
-                "calls_in_flight": service.workers.in_flight,
-            }
-        )
-    return _reply(report, is_well=ready)
+        details = {
+            "version": __version__,
+            "uptime_s": round(time.monotonic() - service.started_at, 1),
+            "degraded": [DegradedPart(part=one.part, reason=one.detail or "") for one in degraded],
+            "parts": parts,
+            "cache": _cache_statistics(service),
+            "streams": len(service.streams),
+            "calls_in_flight": service.workers.in_flight,
+        }
+    return _reply(HealthResult(status=_status(service, problems), live=True, ready=ready, **details), is_well=ready)
 
 
 async def show_live(_request: ServerRequest) -> Response:
@@ -135,7 +202,7 @@ async def show_live(_request: ServerRequest) -> Response:
 async def show_ready(request: ServerRequest) -> Response:
     """Tell whether calls are answered."""
     service, ready = request.service, await _is_ready(request.service)
-    problems = {} if ready or not is_up(service) else {"server": NEUTRAL_REASON}
+    problems = {} if ready else {"server": NEUTRAL_REASON}
     return _reply(ReadyResult(ready=ready, status=_status(service, problems)), is_well=ready)
 
 
@@ -144,7 +211,7 @@ async def show_metrics(request: ServerRequest) -> Response:
     service, viewer = request.service, _require_viewer(request)
     states, problems = await anyio.to_thread.run_sync(service.health.states), await _find_problems(service)
     measures = await anyio.to_thread.run_sync(service.health.readings)
-    cache = cache_statistics(service)
+    cache = _cache_statistics(service)
     readings = [
         Reading("ready", await _is_ready(service)),
         Reading("streams_open", len(service.streams)),
@@ -191,8 +258,9 @@ async def _find_viewer(request: ServerRequest) -> "Viewer | None":
 
 
 async def _is_ready(service: Service) -> bool:
-    """Tell whether calls are answered now: the server is up, and somebody can be served."""
-    return is_up(service) and await anyio.to_thread.run_sync(service.health.find_unready) is None
+    """Tell whether calls are answered now: the catalogues are loaded, it does not end, and somebody can be served."""
+    is_up = service.gate.find_loaded() is not None and not service.is_ending
+    return is_up and await anyio.to_thread.run_sync(service.health.find_unready) is None
 
 
 async def _find_problems(service: Service) -> Mapping[str, str]:
@@ -201,17 +269,10 @@ async def _find_problems(service: Service) -> Mapping[str, str]:
     return loading | await anyio.to_thread.run_sync(service.health.problems)
 
 
-def is_up(service: Service) -> bool:
-    """Tell whether the server has loaded its catalogues, and does not end."""
-    return service.gate.find_loaded() is not None and not service.is_ending
-
-
-def cache_statistics(service: Service) -> CacheStatistics:
+def _cache_statistics(service: Service) -> CacheStatistics:
     """Return the cache's counters; zeros while the catalogues are loading."""
-    loaded, size = service.gate.find_loaded(), service.settings.server.cache_size
-    if loaded is None or loaded.cache is None:
-        return CacheStatistics(entries=0, size=size, hits=0, misses=0)
-    return loaded.cache.statistics()
+    loaded = service.gate.find_loaded()
+    return ((loaded and loaded.cache) or AnswerCache(service.settings.server.cache_size)).statistics()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,15 +286,12 @@ class Viewer:
         """Return every part that the caller may know, with its state."""
         shown: list[PartResult] = []
         for part, state in sorted({**states, **problems}.items()):
-            is_ok = part not in problems
-            if is_ok and not self._may_know(part) and part.startswith(CATALOGUE):
-                continue
-            entry = PartResult(
-                part=self._name_of(part),
-                state="ok" if is_ok else "degraded",
-                detail=None if state == "ok" else self._reason_of(part, state),
-            )
-            if entry not in shown:
+            is_ok, may_know = part not in problems, self._may_know(part)
+            name = part if may_know or not part.startswith(CATALOGUE) else CATALOGUE
+            reason = self.plain(state) if may_know else NEUTRAL_REASON
+            detail = None if state == "ok" else reason
+            entry = PartResult(part=name, state="ok" if is_ok else "degraded", detail=detail)
+            if entry not in shown and not (is_ok and name != part):
                 shown.append(entry)
         return shown
 
@@ -243,23 +301,13 @@ class Viewer:
 
     def shown_task(self, task: TaskStatus) -> TaskStatus:
         """Return a task; its reports without places where the caller does not administer the server."""
-        return replace(
-            task,
-            description=self.plain(task.description),
-            note=self.plain(task.note),
-            last_error=self.plain(task.last_error),
-        )
+        description, note, last_error = map(self.plain, (task.description, task.note, task.last_error))
+        return replace(task, description=description, note=note, last_error=last_error)
 
     def plain(self, text: str) -> str:
         """Return a text as the caller may see it."""
         is_admin = self.principal is not None and Action.SERVER_ADMIN in self.principal.actions
         return text if is_admin else self.hide_places(text)
-
-    def _name_of(self, part: str) -> str:
-        return part if self._may_know(part) or not part.startswith(CATALOGUE) else CATALOGUE
-
-    def _reason_of(self, part: str, reason: str) -> str:
-        return self.plain(reason) if self._may_know(part) else NEUTRAL_REASON
 
     def _may_know(self, part: str) -> bool:
         if self.principal is None:
@@ -282,7 +330,11 @@ def _reply(report: EndpointResult, *, is_well: bool = True) -> Response:
 
 
 _declare = partial(EndpointSpec, tag="server")
-HEALTH_ENDPOINTS = (
+_declare_metadata = partial(_declare, result=ResourceMetadata, is_public=True, needs_accounts=True)
+SERVER_ENDPOINTS = (
+    _declare("GET", "/", show_server, result=ServerDescription, is_public=True),
+    _declare_metadata("GET", METADATA_PATH, show_metadata),
+    _declare_metadata("GET", f"{METADATA_PATH}/mcp", show_metadata, operation_id="showMcpMetadata"),
     _declare("GET", "/health", show_health, result=HealthResult, result_refusals=(503,), is_public=True),
     _declare("GET", "/health/live", show_live, result=LiveResult, is_public=True),
     _declare("GET", "/health/ready", show_ready, result=ReadyResult, result_refusals=(503,), is_public=True),
