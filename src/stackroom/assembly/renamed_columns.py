@@ -19,7 +19,7 @@ from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, texts_of
 from stackroom.errors import InputError, SpecError
-from stackroom.ingest.column_check import iter_mapped_columns
+from stackroom.ingest.mapping import iter_mapped_columns
 from stackroom.ingest.values import READERS, has_path, value_at
 from stackroom.library import Installed
 from stackroom.model.scope import WHOLE

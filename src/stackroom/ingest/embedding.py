@@ -60,14 +60,12 @@ def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: 
 
 def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[Put]:
     """Return the puts with the given vectors filled in; the others are on the shelf already, or are made later."""
-    return [_with_vector(put, vectors) for put in puts]
-
-
-def _with_vector(put: Put, vectors: Mapping[bytes, Vector]) -> Put:
-    if put.embedding is None or put.embedding.digest not in vectors:
-        return put
-    digest = put.embedding.digest
-    return Put(record=put.record, embedding=Embedding(digest=digest, vector=vectors[digest]))
+    return [
+        Put(record=put.record, embedding=Embedding(digest=put.embedding.digest, vector=vectors[put.embedding.digest]))
+        if put.embedding is not None and put.embedding.digest in vectors
+        else put
+        for put in puts
+    ]
 
 
 def work_of(texts: Iterable[str]) -> int:
@@ -161,7 +159,11 @@ class LateEmbedding:
         if digests:
             self._pace = self._meter.note(len(vectors), work_of(wanted.values()))
             self._keep(digests, vectors)
-            self._fit_batch(self.monotonic() - started)
+            took_s = self.monotonic() - started
+            if took_s < BATCH_S / 2:
+                self._batch = min(self._batch * 2, MOST_BATCH)
+            elif took_s > BATCH_S * 2:
+                self._batch = max(self._batch // 2, LEAST_BATCH)
 
     def _keep(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> None:
         self.writer.add_vectors(digests, vectors)  # commit point of a batch
@@ -180,8 +182,3 @@ class LateEmbedding:
         self._is_published = True
         self._published_at = self.monotonic()
         self._publishing_took_s = self._published_at - started
-
-    def _fit_batch(self, took_s: float) -> None:
-        """Choose the size of the next batch by the time of the last."""
-        size = self._batch * 2 if took_s < BATCH_S / 2 else self._batch // 2 if took_s > BATCH_S * 2 else self._batch
-        self._batch = min(max(size, LEAST_BATCH), MOST_BATCH)

@@ -23,9 +23,7 @@ from stackroom.model.record import Record, Value
 from stackroom.sources.port import SourceRow
 from stackroom.text.cells.values import is_nothing, text_of
 
-SCHEMA = """
-CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
-"""
+SCHEMA = "CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL)"
 NUMBERED = re.compile(r"(\D*)(\d+)")
 """A place with a number, as `line 12`."""
 
@@ -108,7 +106,10 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
     written: dict[str, str] = {}
     first: Record | None = None
     for part in row.parts:
-        (record,), cells, texts = _read_part(part, read_row)
+        try:
+            (record,), cells, texts = read_row(part.values)
+        except InputError as error:
+            raise InputError(f"{part.place}: {error.message}") from error
         unread += [cell._replace(place=part.place) for cell in cells]
         first = first or record
         for name, value in record.fields.items():
@@ -131,8 +132,6 @@ def iter_records(rows: Iterable[Mapping[str, Any]], spec: CatalogueSpec) -> Iter
     mapping = build_mapping(spec)
     placed = (SourceRow(place=f"row {number}", values=row) for number, row in enumerate(rows, start=1))
     for row in iter_grouped(placed, spec.group_path) if spec.group_path else placed:
-        if row.problem:
-            continue
         with suppress(InputError):
             yield from read_source_row(row, spec, mapping).records
 
@@ -142,10 +141,3 @@ def read_source_row(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) ->
     if mapping.read_row is None:
         return ReadRow(tuple(mapping.records_of(row.values)))
     return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
-
-
-def _read_part(part: SourceRow, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
-    try:
-        return read_row(part.values)
-    except InputError as error:
-        raise InputError(f"{part.place}: {error.message}") from error

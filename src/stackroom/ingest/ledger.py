@@ -151,10 +151,7 @@ def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | Non
 
 
 def note_present_records(path: Path, store: Path) -> None:
-    """Store the records of a catalogue that becomes editable as the last ones that its sources gave, if none is known.
-
-    From then on, `hand_edits` can tell edits from changes at the source.
-    """
+    """Store the records of a catalogue that becomes editable as the last of its sources, so that edits can be told."""
     if not path.is_file() or not store.is_file():
         return
     try:
@@ -312,28 +309,29 @@ class Ledger:
         """Return the rejected rows: source, place, reason."""
         return _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
 
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Replace the rejected rows (place, reason) of a source."""
-        _delete(self._db, "rejects", "source = ?", [(source,)])
-        self.add_rejects(source, rejects)
-
-    def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Add rejected rows of a source."""
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]], *, keeps_former: bool = False) -> None:
+        """Replace the rejected rows (place, reason) of a source, or add to them."""
+        if not keeps_former:
+            _delete(self._db, "rejects", "source = ?", [(source,)])
         _insert(self._db, "rejects", ((source, *row) for row in rejects))
 
     def cells(self) -> list[tuple[str, str, str, str]]:
         """Return the cells that were left out of their record: source, place, field, reason."""
         return _read(self._db, "SELECT source, place, field, reason FROM cells ORDER BY 1, 2, 3")
 
-    def replace_cells(self, source: str, cells: Iterable[tuple[str, str, str]], *, unchanged: Container[str]) -> None:
+    def replace_cells(
+        self,
+        source: str,
+        cells: Iterable[tuple[str, str, str]],
+        *,
+        unchanged: Container[str],
+        keeps_former: bool = False,
+    ) -> None:
         """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
-        places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
-        gone = [(source, place) for (place,) in places if place not in unchanged]
-        _delete(self._db, "cells", "source = ? AND place = ?", gone)
-        self.add_cells(source, cells)
-
-    def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
-        """Add cells that were left out of the records of a source."""
+        if not keeps_former:
+            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
+            gone = [(source, place) for (place,) in places if place not in unchanged]
+            _delete(self._db, "cells", "source = ? AND place = ?", gone)
         _insert(self._db, "cells", ((source, *cell) for cell in cells))
 
     def changes(self) -> list[tuple[str, str, str]]:

@@ -1,8 +1,9 @@
-"""Mapping of a catalogue's rows to records, and validation of records against the spec."""
+"""Mapping of rows to records, validation of records against the spec, and detection of fields without a column."""
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -15,7 +16,7 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.column_template import compose
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, SpecError, did_you_mean
-from stackroom.ingest.values import READERS, is_plain, value_at
+from stackroom.ingest.values import READERS, has_path, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
 from stackroom.text.cells.dates import first_day
@@ -38,7 +39,13 @@ def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
 
 def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
     """Return the kind of all rows of a source, or None if each row has its own; refuse a source of unknown kind."""
-    kinds = [kind for kind, patterns in spec.kind_sources.items() if _is_named(source_name, patterns)]
+    bare = without_settings(source_name)
+    names = (source_name, PurePath(source_name).name, bare, PurePath(bare).name)
+    kinds = [
+        kind
+        for kind, patterns in spec.kind_sources.items()
+        if any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+    ]
     if len(kinds) > 1:
         raise InputError(
             f"{source_name}: the 'sources' of several kinds match it ({', '.join(kinds)}); make them match for one kind"
@@ -52,12 +59,6 @@ def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
         f"{source_name}: the kind of its rows is unknown: the 'sources' of no kind match it ({known}); add its name to "
         "one of them, and pass the changed declaration with --spec"
     )
-
-
-def _is_named(source_name: str, patterns: tuple[str, ...]) -> bool:
-    bare = without_settings(source_name)
-    names = (source_name, PurePath(source_name).name, bare, PurePath(bare).name)
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
@@ -78,6 +79,7 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
 
 
 ID_DIGITS = 16
+NAMED_COLUMNS = 10
 LONGEST_COMPOSED = 300
 LONGEST_WRITTEN = 1_000
 """How much is kept of a text whose markup was removed."""
@@ -158,11 +160,9 @@ def encoded(record: Record) -> bytes:
 
 
 def _is_date(text: str) -> bool:
-    try:
-        first_day(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(first_day(text))
+    return False
 
 
 def _problem(value: Value, field: FieldSpec) -> str | None:
@@ -206,15 +206,15 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
         of_kind = kind or read_kind(row, spec)
         fields, unread, written = _read_fields(row, fields_of[of_kind])
         if not spec.group_path:  # another row of the group may have the values
-            _require_value(fields)
-            _require_readable(unread, spec)
+            if not fields:
+                raise InputError("empty row: no field has a value; a record needs one")
+            for cell in unread:
+                if spec.fields[cell.field].required:
+                    raise InputError(cell.reason)
         records = (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
         return FittingRow(records, tuple(unread), written)
 
-    def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-        return read_row(row).records
-
-    return RowMapping(records_of=records_of, read_row=read_row, is_by_spec=True, kind=kind)
+    return RowMapping(records_of=lambda row: read_row(row).records, read_row=read_row, is_by_spec=True, kind=kind)
 
 
 class _FieldCells(dict[str, Value]):
@@ -289,18 +289,6 @@ def _words_at(row: Mapping[str, Any], column: str) -> str:
     return "" if is_nothing(cell) else MIDNIGHT.sub(r"\1", " ".join(plain_text(cell).split()))
 
 
-def _require_value(fields: Mapping[str, Value]) -> None:
-    if not fields:
-        raise InputError("empty row: no field has a value; a record needs one")
-
-
-def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:
-    """Refuse a row with an unreadable cell of a required field."""
-    for cell in unread:
-        if spec.fields[cell.field].required:
-            raise InputError(cell.reason)
-
-
 def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
     """Return the mapping for the rows of one source; one by the spec alone uses the source's kind, if it has one."""
     return build_mapping(spec, kind=find_source_kind(spec, source_name)) if mapping.is_by_spec else mapping
@@ -327,3 +315,43 @@ def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
     paths = (spec.id_path, spec.group_path, spec.kind_path, *spec.id_template)
     known = f"{mapping.version} {mapping.kind} {paths} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
     return hashlib.sha256(known.encode()).hexdigest()[:12]
+
+
+class ColumnCheck:
+    """Collects the columns of rows until a column for each field was seen."""
+
+    def __init__(self, spec: CatalogueSpec, *, kind: str | None = None) -> None:
+        self._spec = spec
+        self._missing = tuple(field for field in spec.fields.values() if kind is None or field.is_of(kind))
+        self._columns: dict[str, None] = {}
+
+    def observe(self, row: Mapping[str, Any]) -> None:
+        """Record the columns of a row."""
+        if self._missing:
+            self._columns.update(dict.fromkeys(row))
+            self._missing = tuple(
+                field for field in self._missing if not any(has_path(row, path) for path in field.source_paths)
+            )
+
+    def find_note(self) -> str | None:
+        """Return a note on fields without a column and columns without a field, or None if every field has a column."""
+        if not self._missing or not self._columns:
+            return None
+        paths = {field.name: ", ".join(f"'{path}'" for path in field.source_paths) for field in self._missing}
+        fields = ", ".join(f"'{name}' (from {named})" for name, named in paths.items())
+        note = f"no row has a column for these fields: {fields}"
+        mapped = set(iter_mapped_columns(self._spec))
+        free = [f"'{column}'" for column in self._columns if column not in mapped]
+        if not free:
+            return note
+        more = f" and {len(free) - NAMED_COLUMNS} more" if len(free) > NAMED_COLUMNS else ""
+        return f"{note}; no field takes these columns: {', '.join(free[:NAMED_COLUMNS])}{more}"
+
+
+def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:
+    """Yield the names of the columns that the fields, the id and the kind are read from."""
+    fields = (path for field in spec.fields.values() for path in field.source_paths)
+    ids = (part.column for part in spec.id_template)
+    for path in (spec.id_path, *ids, spec.kind_path, spec.group_path, *fields):
+        yield path
+        yield from (name.split(".")[0].removesuffix("[]") for name in path.split())

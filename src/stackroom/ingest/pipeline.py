@@ -16,12 +16,12 @@ from stackroom.catalogue.codec import decode_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
-from stackroom.ingest.column_check import ColumnCheck
 from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
 from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
 from stackroom.ingest.mapping import (
+    ColumnCheck,
     FittingRow,
     ReadRow,
     RowMapping,
@@ -89,10 +89,6 @@ class IngestReport:
         """Why the first rejected row was rejected, as the end of a message; empty if none was."""
         return f"; {': '.join(self.rejects[0])}" if self.rejects else ""
 
-    def reject(self, place: str, reason: str) -> None:
-        """Record a rejected row."""
-        self.rejects.append((place, reason))
-
     def leave_out(self, place: str, cell: UnreadCell) -> None:
         """Record a cell that could not be read."""
         count = self.unread_cells.get(cell.field, 0)
@@ -110,11 +106,8 @@ class IngestReport:
 
 
 Progress = Callable[[IngestReport], None]
-
-
-def _none(_place: str) -> bool:
-    """Request no row."""
-    return False
+Placed = tuple[Record, Origin]
+"""A record and the row that it came from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +116,7 @@ class IngestRequest:
 
     author: Author = LOCAL
     """The author of every change that it makes."""
-    asks_for: Callable[[str], bool] = _none
+    asks_for: Callable[[str], bool] = lambda _place: False
     """Whether the row at a place was asked for: its records come back even if they were deleted by hand."""
 
 
@@ -226,7 +219,7 @@ class _Run:
         is_table = source.is_whole and target.mapping.is_by_spec
         self._makes_ids = is_table and not (target.spec.id_path or target.spec.group_path)
         self._may_be_edited = self._makes_ids and bool(self._before)
-        self._held: list[tuple[Record, Origin]] = []
+        self._held: list[Placed] = []
         """Records with new ids, which may be edits of former ones."""
         self._is_one_step = source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
@@ -241,56 +234,46 @@ class _Run:
         self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
-        ledger, name = self._target.ledger, self._source.name
-        stamp = self._find_stamp()
-        if stamp is not None and self._is_known(stamp):
-            self._report.rows = self._report.unchanged = len(self._before)
-            return self._report
-        start = 0 if self._source.is_whole else ledger.position(name)
-        self._report.rows = start
+        ledger, name, report = self._target.ledger, self._source.name, self._report
+        stamp, is_asked = self._find_stamp(), self._target.request.asks_for is not UNREQUESTED.asks_for
+        if stamp is not None and not is_asked and ledger.readings(name).load().get(WHOLE_SOURCE) == stamp:
+            report.rows = report.unchanged = len(self._before)
+            return report
+        report.rows = start = 0 if self._source.is_whole else ledger.position(name)
         try:
             for batch in map(self._without_taken_ids, self._iter_batches(start)):
                 written = self._write(self._reconciled(batch), gone=self._gone_with(batch))
-                self._restore_named_by(written)
+                while written:  # what was deleted by hand and is named by records written now is restored, transitively
+                    written = self._write(self._hand_edits.deleted_but_named(written))
                 self._note(batch)
                 if not self._source.is_whole and not self._target.spec.group_path:
-                    ledger.note_position(name, self._report.rows)
-                self._progress(self._report)
+                    ledger.note_position(name, report.rows)
+                self._progress(report)
             self._note_unread()
             notes = [*self._source.notes, *ledger.conversions(name, self._target.spec.fields)]
-            self._report.notes += [*describe_notes(notes), *self._repetitions()]
+            report.notes += [*describe_notes(notes), *self._repetitions()]
             ledger.replace_changes(name, notes)
         finally:
-            note_rejects = ledger.add_rejects if start else ledger.replace_rejects
-            note_rejects(name, self._report.rejects)
-            self._note_cells(is_resumed=bool(start))
+            ledger.replace_rejects(name, report.rejects, keeps_former=bool(start))
+            ledger.replace_cells(name, report.cells, unchanged=self._unchanged, keeps_former=bool(start))
+            report.note_cells()
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
         if stamp is not None:  # after the records, so that a kill before this only means reading again
             ledger.readings(name).save({WHOLE_SOURCE: stamp})
         if self._other_model is not None:
-            self._report.notes.append(f"the source's vectors are by {self._other_model} and were not used")
+            report.notes.append(f"the source's vectors are by {self._other_model} and were not used")
         if self._column_check and (note := self._column_check.find_note()):
-            self._report.notes.append(note)
-        self._progress(self._report)
-        return self._report
-
-    def _note_cells(self, *, is_resumed: bool) -> None:
-        """Store the cells that were left out, and those of unchanged rows that were before."""
-        ledger, name = self._target.ledger, self._source.name
-        if is_resumed:
-            ledger.add_cells(name, self._report.cells)
-        else:
-            ledger.replace_cells(name, self._report.cells, unchanged=self._unchanged)
-        self._report.note_cells()
+            report.notes.append(note)
+        self._progress(report)
+        return report
 
     def _note_unread(self) -> None:
         """Report the files of kinds that the source does not read."""
-        unread = self._source.count_unread()
-        for kind, count in unread.items():
-            self._report.reject(f"{kind} ({count} files)" if count > 1 else f"{kind} (1 file)", KIND_NOT_READ)
-        if unread:
+        if unread := self._source.count_unread():
+            files = (f"{kind} ({count} file{'s' if count > 1 else ''})" for kind, count in unread.items())
+            self._report.rejects += [(one, KIND_NOT_READ) for one in files]
             self._report.notes.append(describe_unread(unread))
 
     def _find_stamp(self) -> Reading | None:
@@ -299,13 +282,7 @@ class _Run:
         embedder = self._target.embedder
         return Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"") if stamp else None
 
-    def _is_known(self, stamp: Reading) -> bool:
-        """Tell whether the source was read whole with this stamp, and nothing in particular is asked for."""
-        if self._target.request.asks_for is not _none:
-            return False
-        return self._target.ledger.readings(self._source.name).load().get(WHOLE_SOURCE) == stamp
-
-    def _without_taken_ids(self, batch: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
+    def _without_taken_ids(self, batch: list[Placed]) -> list[Placed]:
         """Reject the records whose id is that of a record of another kind from another source."""
         if not self._is_of_several_kinds:
             return batch
@@ -318,17 +295,16 @@ class _Run:
             if other is None or other.kind == record.kind or record.id not in elsewhere:
                 kept.append((record, origin))
                 continue
+            reason = f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
             self._report.rejected += 1
-            self._report.reject(
-                origin.row, f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
-            )
+            self._report.rejects.append((origin.row, reason))
         return kept
 
     @property
     def _is_of_several_kinds(self) -> bool:
         return self._target.mapping.is_by_spec and len(self._target.spec.kinds) > 1
 
-    def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
+    def _reconciled(self, batch: Sequence[Placed]) -> list[Record]:
         """Return the records to write after reconciling with edits by hand, and count those that keep edits."""
         records = [record for record, _ in batch]
         asked = {record.id for record, origin in batch if self._target.request.asks_for(origin.row)}
@@ -336,11 +312,6 @@ class _Run:
         self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
         self._report.unchanged += kept.count(None)
         return [record for record in kept if record is not None]
-
-    def _restore_named_by(self, written: Sequence[Record]) -> None:
-        """Restore records that were deleted by hand and are named by records written now, transitively."""
-        while written:
-            written = self._write(self._hand_edits.deleted_but_named(written))
 
     def _write(self, batch: Sequence[Record], *, gone: Iterable[RecordId] = ()) -> list[Record]:
         """Write the new and changed records of a batch, and return them; those that are gone are deleted with it."""
@@ -356,7 +327,7 @@ class _Run:
         self._given.clear()
         return [put.record for put in fresh]
 
-    def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
+    def _note(self, batch: Sequence[Placed]) -> None:
         """Store the origins, identities and source records of a batch that was written."""
         ledger, mapping = self._target.ledger, self._target.mapping
         moved = [(record, origin) for record, origin in batch if self._before.get(record.id) != origin]
@@ -375,17 +346,17 @@ class _Run:
             raise InputError(f"{problem}{self._report.first_reason}; correct it, and add it again")
         self._report.removed = _remove(self._unseen, name, self._target)
 
-    def _gone_with(self, batch: Sequence[tuple[Record, Origin]]) -> set[RecordId]:
+    def _gone_with(self, batch: Sequence[Placed]) -> set[RecordId]:
         """Return the records to delete in the step that writes a batch: where it is the last of a one-step source."""
         if not (self._is_one_step and self._is_read and batch):
             return set()
         return self._unseen - self._target.ledger.ids_from_sources(self._unseen, but=self._source.name)
 
-    def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
+    def _iter_batches(self, start: int) -> Iterator[list[Placed]]:
         """Yield records in batches that never split the records of one row, so that a row is written whole."""
         size = WHOLE_BATCH_RECORDS if self._source.is_whole else BATCH_RECORDS
         size = ONE_STEP_RECORDS if self._is_one_step else size
-        batch: list[tuple[Record, Origin]] = []
+        batch: list[Placed] = []
         for records in self._iter_rows(start):
             batch += self._without_held(records)
             if len(batch) >= size:
@@ -395,7 +366,7 @@ class _Run:
         if batch := [*batch, *self._matched()]:
             yield batch
 
-    def _without_held(self, records: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
+    def _without_held(self, records: list[Placed]) -> list[Placed]:
         """Hold records with new ids back until all rows were read; very many of them are no edits."""
         if not self._may_be_edited or all(record.id in self._before for record, _ in records):
             return records
@@ -403,7 +374,7 @@ class _Run:
         self._may_be_edited = len(self._held) <= MOST_MATCHED
         return [] if self._may_be_edited else self._held
 
-    def _matched(self) -> list[tuple[Record, Origin]]:
+    def _matched(self) -> list[Placed]:
         """Return the records that were held back, those of edited rows with their former ids."""
         if not self._may_be_edited or not self._held or len(self._unseen) > MOST_MATCHED:
             return self._held if self._may_be_edited else []
@@ -415,13 +386,14 @@ class _Run:
         self._unseen.difference_update(ids.values())
         return [(replace(record, id=ids.get(record.id, record.id)), origin) for record, origin in self._held]
 
-    def _iter_rows(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
+    def _iter_rows(self, start: int) -> Iterator[list[Placed]]:
         """Yield the records of each row that has to be mapped; count unchanged rows and metadata."""
         ids_by_row: dict[Origin, list[RecordId]] = {}
         for record_id, origin in self._before.items():
             if origin.digest:
                 ids_by_row.setdefault(origin._replace(written=""), []).append(record_id)
-        for row in self._iter_source(start):
+        rows, path = self._iter_source(start), self._target.spec.group_path
+        for row in iter_grouped(rows, path) if path and self._target.mapping.is_by_spec else rows:
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
             if origin in ids_by_row and not self._target.request.asks_for(row.place):
                 self._pass_over(row, ids_by_row[origin])
@@ -431,11 +403,6 @@ class _Run:
                 yield list(self._records_of(row, origin))
 
     def _iter_source(self, start: int) -> Iterator[SourceRow]:
-        """Yield the rows of the source, those of a group as one."""
-        rows, path = self._iter_counted(start), self._target.spec.group_path
-        return iter_grouped(rows, path) if path and self._target.mapping.is_by_spec else rows
-
-    def _iter_counted(self, start: int) -> Iterator[SourceRow]:
         for row in self._source.iter_rows(start=start):
             self._report.rows += 1
             if self._report.rows % PROGRESS_ROWS == 0:
@@ -449,12 +416,12 @@ class _Run:
         self._unseen.difference_update(ids)
         self._identities.update(dict.fromkeys(ids, row.place))
 
-    def _records_of(self, row: SourceRow, origin: Origin) -> Iterator[tuple[Record, Origin]]:
+    def _records_of(self, row: SourceRow, origin: Origin) -> Iterator[Placed]:
         try:
             read = self._read_checked(row)
         except InputError as error:
             self._report.rejected += 1
-            self._report.reject(row.place, error.message)
+            self._report.rejects.append((row.place, error.message))
             return
         if read.written:
             origin = origin._replace(written=orjson.dumps(dict(read.written)).decode())
@@ -463,7 +430,7 @@ class _Run:
             first = self._find_first(record, identities)
             if first is not None:
                 self._report.duplicates += 1
-                self._report.reject(row.place, self._why_duplicate(record, first))
+                self._report.rejects.append((row.place, self._why_duplicate(record, first)))
                 continue
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stackroom.catalogue.spec import CatalogueSpec, RelationSpec, texts_of
-from stackroom.model.record import Record, RecordId
+from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
@@ -53,10 +53,13 @@ def _first_of(ids: Sequence[RecordId]) -> str:
 
 def _iter_dangling(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec) -> Iterator[Dangling]:
     scope = _find_scope(reader, spec, relation)
-    for records in _iter_chunks(reader, scope) if scope else ():
+    keys = reader.scan(scope=scope, limit=CHUNK_RECORDS) if scope else []
+    while scope and keys:
+        records = reader.fetch(keys, scope=scope).values()
         named = [(record.id, RecordId(one)) for record in records for one in texts_of(record.get(relation.field))]
         missing = _find_missing(reader, relation, [one for _, one in named])
         yield from (Dangling(relation=relation, record_id=by, missing=one) for by, one in named if one in missing)
+        keys = reader.scan(scope=scope, after=keys[-1], limit=CHUNK_RECORDS)
 
 
 def _find_scope(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec) -> Scope | None:
@@ -73,10 +76,3 @@ def _find_missing(reader: ShelfReader, relation: RelationSpec, ids: Sequence[Rec
     found = reader.find(ids, scope=WHOLE)
     kinds = reader.terms(KIND_FIELD, list(found.values()))
     return set(ids).difference(one for one, kind in zip(found, kinds, strict=True) if term_of(relation.to) in kind)
-
-
-def _iter_chunks(reader: ShelfReader, scope: Scope) -> Iterator[list[Record]]:
-    keys = reader.scan(scope=scope, limit=CHUNK_RECORDS)
-    while keys:
-        yield list(reader.fetch(keys, scope=scope).values())
-        keys = reader.scan(scope=scope, after=keys[-1], limit=CHUNK_RECORDS)

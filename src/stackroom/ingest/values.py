@@ -1,7 +1,7 @@
 """Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
@@ -37,7 +37,7 @@ def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     kinds = {type(value) for row in rows for value in row.values()}
     if not any(issubclass(kind, Mapping) for kind in kinds):
         return list(rows)
-    keyed = frozenset(_keyed_paths(rows))
+    keyed = _keyed_paths(rows)
     return [_flattened(row, keyed) for row in rows]
 
 
@@ -70,18 +70,19 @@ def _paths_in(value: Any) -> Iterator[tuple[str, ...]]:
             yield from ((name, *steps) for steps in _paths_in(inner))
 
 
-def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the paths of the objects whose keys are data."""
-    keys: dict[str, Counter[str]] = {}
+def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the paths of the objects whose keys are data."""
+    keys: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: Counter[str] = Counter()
     for row in rows:
         for path, value in _objects(row):
             seen[path] += 1
-            keys.setdefault(path, Counter()).update(value.keys())
-    for path, counted in keys.items():
-        shared = counted.total() / (seen[path] * len(counted))
-        if len(counted) >= FEWEST_KEYS and shared <= MOST_SHARED:
-            yield path
+            keys[path].update(value.keys())
+    return frozenset(
+        path
+        for path, counted in keys.items()
+        if len(counted) >= FEWEST_KEYS and counted.total() / (seen[path] * len(counted)) <= MOST_SHARED
+    )
 
 
 def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -156,32 +157,19 @@ def _date(raw: Any, field: FieldSpec) -> str:
         return raw.date().isoformat()
     if isinstance(raw, date):
         return raw.isoformat()
-    found = find_date(text_of(raw), month_first=_has_month_first(field))
-    if found is None:
-        advice = _order_advice(raw, field)
-        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
-    return found
-
-
-def _has_month_first(field: FieldSpec) -> bool:
-    return field.date_order is DateOrder.MONTH_FIRST
-
-
-def _order_advice(raw: Any, field: FieldSpec) -> str:
-    """Return advice where a date is one in the other order of day and month."""
-    has_month_first = _has_month_first(field)
-    if find_date(text_of(raw), month_first=not has_month_first) is None:
-        return ""
-    first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
-    return f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
+    has_month_first = field.date_order is DateOrder.MONTH_FIRST
+    found = find_date(text_of(raw), month_first=has_month_first)
+    if found is not None:
+        return found
+    advice = ""
+    if find_date(text_of(raw), month_first=not has_month_first) is not None:
+        first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
+        advice = f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
+    raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
 
 
 def _texts(raw: Any, field: FieldSpec) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(_named(list_in(raw, field.split)))) or None
-
-
-def _tags(raw: Any, field: FieldSpec) -> tuple[Tag, ...] | None:
-    return tuple(Tag("", text) for text in _texts(raw, field) or ()) or None
 
 
 def _named(items: Iterable[Any]) -> Iterable[str]:
@@ -211,28 +199,20 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
 
 
 def _read_number(raw: Any, field: FieldSpec) -> int | float | None:
-    if field.take:
-        return _year(raw)
+    if field.take:  # the year of a date, or the first year in a text
+        return raw.year if isinstance(raw, date) else find_year(text_of(raw))
     if field.decimal_comma and isinstance(raw, str):
         raw = with_point(raw)
     return read_quantity(raw, field.unit) if field.unit else read_number(raw)
 
 
-def _year(raw: Any) -> int | None:
-    """Return the year of a date, or the first year in a text, or None."""
-    return raw.year if isinstance(raw, date) else find_year(text_of(raw))
-
-
 def _choice(raw: Any, field: FieldSpec) -> str:
     text = text_of(raw)
     known = {value.lower(): value for value in field.values}
-    return known.get(text.lower()) or _same_answer(raw, field.values) or text
-
-
-def _same_answer(raw: Any, values: Iterable[str]) -> str | None:
-    """Return the value that says yes or no as the cell does, where one of two values is each."""
-    answers = {read_boolean(value): value for value in values}
-    return answers.get(read_boolean(raw)) if answers.keys() == {True, False} else None
+    if text.lower() in known:
+        return known[text.lower()]
+    answers = {read_boolean(value): value for value in field.values}  # one of two values may say yes, the other no
+    return answers.get(read_boolean(raw), text) if answers.keys() == {True, False} else text
 
 
 def _json(raw: Any, _field: FieldSpec) -> Value:
@@ -248,7 +228,7 @@ READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
     FieldType.TEXT: lambda raw, _field: plain_text(raw),
     FieldType.URL: lambda raw, _field: text_of(raw),
     FieldType.TEXTS: _texts,
-    FieldType.TAGS: _tags,
+    FieldType.TAGS: lambda raw, field: tuple(Tag("", text) for text in _texts(raw, field) or ()) or None,
     FieldType.INT: _number,
     FieldType.FLOAT: _number,
     FieldType.DATE: _date,

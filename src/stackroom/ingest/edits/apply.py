@@ -8,7 +8,7 @@ a ConflictError names who changed what.
 If the embedder fails, the edit succeeds without vectors, which the next build or job makes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stackroom.embed.port import Embedder
@@ -84,7 +84,10 @@ class Edits:
         """Return the plan of requests; refuse one that differs from the plan of the token."""
         if token is None:
             return self.plan(*requests, visibility=visibility)
-        change_no, digest = _parse_token(token)
+        known, dash, digest = token.partition("-")
+        if not (known.isdecimal() and known.isascii() and len(known) < 19 and dash and digest):
+            raise InputError("'plan' is not valid; give the plan of a preview, or leave it out")
+        change_no = int(known)
         try:
             plan = self.plan(*requests, visibility=visibility)
         except ExpectedError as error:
@@ -144,31 +147,19 @@ def embed_records(
         return [Put(record=record) for record in records], None
     puts, texts = build_puts(records, spec)
     missing = missing_digests(puts, shelf.writer())
-    if embedder.model == model:
-        vectors, problem = _embed({digest: text for digest, text in texts.items() if digest in missing}, embedder)
+    vectors: dict[bytes, Vector] = {}
+    problem = ""
+    if embedder.model != model:
+        problem = f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
     else:
-        vectors, problem = {}, f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
+        wanted = {digest: text for digest, text in texts.items() if digest in missing}
+        try:
+            vectors.update(iter_vectors(wanted, embedder, batch_size=EMBEDDED_AT_ONCE))
+        except ExpectedError as error:
+            problem = error.message
     without = missing.difference(vectors)
     lacking = sum(put.embedding is not None and put.embedding.digest in without for put in puts)
     if not lacking:
         return with_vectors(puts, vectors), None
     subject = "1 record has" if lacking == 1 else f"{lacking} records have"
     return with_vectors(puts, vectors), f"{subject} no vector yet and can be found by words alone: {problem}"
-
-
-def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
-    """Return the vectors that could be made, and why the others could not."""
-    vectors: dict[bytes, Vector] = {}
-    try:
-        vectors.update(iter_vectors(texts, embedder, batch_size=EMBEDDED_AT_ONCE))
-    except ExpectedError as error:
-        return vectors, error.message
-    return vectors, None
-
-
-def _parse_token(token: str) -> tuple[int, str]:
-    """Return the change number and the digest in a plan's token."""
-    change_no, dash, digest = token.partition("-")
-    if not (change_no.isdecimal() and change_no.isascii() and len(change_no) < 19 and dash and digest):
-        raise InputError("'plan' is not valid; give the plan of a preview, or leave it out")
-    return int(change_no), digest

@@ -1,23 +1,34 @@
 """Planning creations, updates and deletions together, so that their order does not matter.
 
 Every record is drafted before names are resolved, and names before relations are checked: a record may name another of
-the same request before or after it, by its id or by its name.
+the same request before or after it, by its id or by its name. A name means the record of the request that has it, else
+the only stored one. Where several have it, those remain that have a relation to the same records as the record that
+names them: of two books of a name, the one by the author of the chapter.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
 from stackroom.errors import ConflictError, InputError, NotFoundError, did_you_mean
 from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest, required_id
-from stackroom.ingest.edits.names import RelatedNames, spelt_fields
-from stackroom.ingest.edits.relations import follow_rename, relations_of, settle_own, take_out, with_value
-from stackroom.ingest.edits.values import Place, read_fields, require_new_id, run_each
+from stackroom.ingest.edits.relations import follow_rename, named_by, relations_of, settle_own, take_out, with_value
+from stackroom.ingest.edits.values import read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
+from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
+from stackroom.search.ids import id_forms
+from stackroom.search.names import describe, find_namesakes, resolve_name
+from stackroom.shelf.port import ShelfReader
 from stackroom.text.normalise import meant
+from stackroom.text.titles import MatchedBy, name_spellings
 
 LONGEST_ID = 200
+LISTS = (FieldType.TEXTS, FieldType.TAGS)
+TITLES = ("title", "name")
+NAMES_LISTED = 5
+SHOWN = 80
 MOST_CHANGES = 100
 """The most records that one request may create, update or delete by name; what follows from it is not counted."""
 
@@ -38,16 +49,6 @@ class DraftedChange:
         """The record's id."""
         return self.record.id
 
-    @property
-    def is_delete(self) -> bool:
-        """Whether the record is deleted."""
-        return self.request.action is EditAction.DELETE
-
-    @property
-    def place(self) -> Place:
-        """The place of the request in the arguments."""
-        return self.request.place
-
 
 def plan_changes(draft: Draft, requests: Sequence[EditRequest]) -> None:
     """Draft the changes of requests and all that follows from them, or refuse with what would be valid."""
@@ -65,14 +66,14 @@ class ChangePlanner:
         self._draft = draft
         self._spec = draft.spec
         self._requests = requests
-        self._names = RelatedNames(draft)
+        self._names = _RelatedNames(draft)
         self._drafted: dict[RecordId, DraftedChange] = {}
         self._stated_ids = {request.id for request in requests if request.id}
 
     def plan(self) -> None:
         """Draft every record, and then its relations, the deletions and the renames."""
         run_each(self._requests, self._draft_change, place_of=lambda request: request.place, fields=self._spec.fields)
-        written = [one for one in self._drafted.values() if not one.is_delete]
+        written = [one for one in self._drafted.values() if one.request.action is not EditAction.DELETE]
         for relation in _by_depth(self._spec):
             of_kind = [one for one in written if one.record.kind == relation.kind]
             self._each(of_kind, partial(self._relate, relation))
@@ -84,7 +85,7 @@ class ChangePlanner:
         self._each(written, self._require_kept)
 
     def _each(self, drafted: Sequence[DraftedChange], step: Callable[[DraftedChange], None]) -> None:
-        run_each(drafted, step, place_of=lambda one: one.place, fields=self._spec.fields)
+        run_each(drafted, step, place_of=lambda one: one.request.place, fields=self._spec.fields)
 
     def _draft_change(self, request: EditRequest) -> None:
         if request.action is EditAction.UNDO:
@@ -103,15 +104,13 @@ class ChangePlanner:
         if not request.fields:
             raise InputError(f"'fields' is missing: a new record has at least '{spec.title_field.name}'")
         kind = _kind_of(request.kind, spec)
-        values = read_fields(
-            spelt_fields(request.fields, kind, spec), kind, spec, draft.known_tags, place=request.place
-        )
-        title = values.get(spec.title_field.name)
-        record_id = (
-            RecordId(require_new_id(request.id, longest=LONGEST_ID))
-            if request.id
-            else draft.free_id(kind, str(title or ""), but=self._stated_ids)
-        )
+        fields = _spelt_fields(request.fields, kind, spec)
+        values = read_fields(fields, kind, spec, draft.known_tags, place=request.place)
+        if request.id:
+            record_id = RecordId(require_new_id(request.id, longest=LONGEST_ID))
+        else:
+            title = str(values.get(spec.title_field.name) or "")
+            record_id = draft.free_id(kind, title, but=self._stated_ids)
         if draft.find(record_id) is not None:
             raise ConflictError(f"there is a record '{record_id}' already; update it, or give another 'id'")
         record = Record(id=record_id, kind=kind, fields=_present(values))
@@ -126,7 +125,7 @@ class ChangePlanner:
         if request.kind is not None and meant(request.kind, self._spec.kinds) != old.kind:
             raise InputError(f"'{old.id}' is of kind {old.kind}, which cannot be changed; create another record")
         tags_of = partial(draft.known_tags, record=old)
-        fields = spelt_fields(request.fields, old.kind, self._spec)
+        fields = _spelt_fields(request.fields, old.kind, self._spec)
         values = read_fields(fields, old.kind, self._spec, tags_of, place=request.place)
         values = _without_echoes(values, old, self._spec)
         record = replace(old, fields=_present({**old.fields, **values}))
@@ -144,8 +143,8 @@ class ChangePlanner:
 
     def _relate(self, relation: RelationSpec, one: DraftedChange) -> None:
         """Replace the names of related records, given in either field of a relation, by their ids."""
-        field = self._field_with_names(relation, one)
-        if not field:
+        field = relation.field if relation.field in one.given else relation.copies
+        if one.given.get(field) is None:
             return
         ids = self._names.find_ids(texts_of(one.given[field]), relation, self._current(one), field=field)
         if not ids:
@@ -157,18 +156,12 @@ class ChangePlanner:
         one.given[relation.field] = value
         self._draft.put(with_value(self._current(one), relation.field, value))
 
-    def _field_with_names(self, relation: RelationSpec, one: DraftedChange) -> str:
-        """Return the field of a relation in which related records are given; empty where they are given in none."""
-        if relation.field in one.given:
-            return relation.field if one.given[relation.field] is not None else ""
-        return relation.copies if one.given.get(relation.copies) is not None else ""
-
     def _current(self, one: DraftedChange) -> Record:
         return self._draft.find(one.id) or one.record
 
     def _delete(self) -> None:
         """Take out what is deleted; what a cascade deletes does not stand in the way of the others."""
-        deleted = [one for one in self._drafted.values() if one.is_delete]
+        deleted = [one for one in self._drafted.values() if one.request.action is EditAction.DELETE]
         for one in sorted(deleted, key=lambda one: not one.request.cascade):
             self._each([one], lambda one: take_out(self._draft, [one.record], cascade=one.request.cascade))
 
@@ -211,3 +204,121 @@ def _depth(kind: str, spec: CatalogueSpec, seen: tuple[str, ...]) -> int:
     """Return how many relations lead from a kind to one that names no others."""
     to = [relation.to for relation in relations_of(kind, spec) if relation.to not in (*seen, kind)]
     return max((1 + _depth(one, spec, (*seen, kind)) for one in to), default=0)
+
+
+def _spelt_fields(given: Mapping[str, Any], kind: str, spec: CatalogueSpec) -> dict[str, Any]:
+    """Return the given values by the names of the kind's fields; a name that means none, or one given too, stays."""
+    own = [field.name for field in spec.fields.values() if field.is_of(kind)]
+    spelt: dict[str, Any] = {}
+    for name, value in given.items():
+        field = _field_meant(name, own, spec)
+        if field in given and field != name:
+            field = name
+        spelt[field] = _as_list(value, name, field, kind, spec) if field in own else value
+    return spelt
+
+
+def _field_meant(name: str, own: list[str], spec: CatalogueSpec) -> str:
+    """Return the field that a name means."""
+    found = meant(name, own)
+    if found in own:
+        return found
+    plural = meant(f"{name}s", own)
+    if plural in own and spec.fields[plural].type in LISTS:
+        return plural
+    return spec.title_field.name if name.lower() in TITLES else name
+
+
+def _as_list(value: Any, name: str, field: str, kind: str, spec: CatalogueSpec) -> Any:
+    """Return a value as the field holds it: one text given for a list, where one may be meant, and the reverse."""
+    related = {one for relation in relations_of(kind, spec) for one in (relation.field, relation.copies)}
+    is_list = spec.fields[field].type in LISTS
+    if is_list and isinstance(value, str) and (field in related or name != field):
+        return [value]
+    if not is_list and field in related and isinstance(value, list) and len(value) == 1:
+        return value[0]
+    return value
+
+
+def scope_of(scope: Scope, kind: str | None) -> Scope:
+    """Return a scope narrowed to a kind, if one is given."""
+    return scope.narrowed(AnyOf(KIND_FIELD, (kind,))) if kind else scope
+
+
+def nearest_labels(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[str]:
+    """Return the records whose names are most like a name that none has."""
+    like = resolve_name(reader, spec, name, scope=scope)
+    return [*([like.label] if like.label else []), *like.suggestions][:NAMES_LISTED]
+
+
+class _RelatedNames:
+    """Finds the records that an edit names, among those of the catalogue as the edit would leave it."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._stored: dict[tuple[str, str], list[Record]] = {}
+
+    def find_ids(self, texts: Iterable[str], relation: RelationSpec, record: Record, *, field: str) -> list[RecordId]:
+        """Return the ids of the records that ids or names given in a field mean; refuse a text that means none."""
+        found = [self._find_id(text, relation, record, field) for text in texts]
+        return list(dict.fromkeys(found))
+
+    def _find_id(self, text: str, relation: RelationSpec, record: Record, field: str) -> RecordId:
+        by_id = self._by_id(text, relation.to)
+        if by_id is not None and field == relation.field:
+            return by_id
+        named = _related_alike(self._named(text, relation.to), record, self._draft.spec)
+        if len(named) == 1:
+            return named[0].id
+        if by_id is not None:
+            return by_id
+        raise InputError(self._describe_refusal(text, named, relation, field))
+
+    def _by_id(self, text: str, kind: str) -> RecordId | None:
+        """Return the id that a text is, as it is stored or as a tool has shown it."""
+        for form in id_forms(text, catalogue=self._draft.spec.name):
+            found = self._draft.find(form)
+            if found is not None and found.kind == kind and self._draft.is_visible(found):
+                return form
+        return None
+
+    def _named(self, text: str, kind: str) -> list[Record]:
+        """Return the records of a kind with a name: those that the edit puts, else the stored ones."""
+        spec, spelt = self._draft.spec, set(name_spellings(text))
+        put = [one for one in self._draft.changed() if one.kind == kind and self._draft.is_visible(one)]
+        mine = [one for one in put if spelt.intersection(name_spellings(spec.title_of(one)))]
+        if mine:
+            return mine
+        stored = [self._draft.find(one.id) for one in self._stored_with(text, kind)]
+        names = [(one, spec.names_of(one)) for one in stored if one is not None]
+        return [one for one, own in names if any(spelt.intersection(name_spellings(name)) for name in own)]
+
+    def _stored_with(self, text: str, kind: str) -> list[Record]:
+        """Return the stored records of a name; those that have it as their title, where there are any."""
+        if (text, kind) not in self._stored:
+            scope = scope_of(Scope(visibility=self._draft.visibility), kind)
+            found = find_namesakes(self._draft.reader, self._draft.spec, text, scope=scope)
+            titled = [one.record for one in found if one.by is MatchedBy.TITLE]
+            self._stored[text, kind] = titled or [one.record for one in found]
+        return self._stored[text, kind]
+
+    def _describe_refusal(self, text: str, named: Sequence[Record], relation: RelationSpec, field: str) -> str:
+        draft, shown = self._draft, text[:SHOWN]
+        if named:
+            listed = "; ".join(describe(draft.spec, one) for one in named[:NAMES_LISTED])
+            return f"'{field}': several are called '{shown}'; give the id of one in '{relation.field}': {listed}"
+        scope = scope_of(Scope(visibility=draft.visibility), relation.to)
+        near = nearest_labels(draft.reader, draft.spec, text, scope=scope)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        title = draft.spec.title_field.name
+        how = f'add {{"action": "create", "kind": "{relation.to}", "fields": {{"{title}": "…"}}}} to \'changes\''
+        return f"'{field}': there is no {relation.to} '{shown}'{hint}; to create it in the same call, {how}"
+
+
+def _related_alike(found: list[Record], record: Record, spec: CatalogueSpec) -> list[Record]:
+    """Return those of several records that name the same others as this one does; all where none does."""
+    if len(found) < 2:
+        return found
+    own = named_by(record, spec)
+    alike = [one for one in found if own & named_by(one, spec)]
+    return alike or found

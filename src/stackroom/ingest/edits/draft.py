@@ -5,7 +5,7 @@ the same token as long as none of these records has changed.
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -127,9 +127,7 @@ class Draft:
 
     def find(self, record_id: RecordId) -> Record | None:
         """Return a record as the edit would leave it."""
-        if record_id in self._now:
-            return self._now[record_id]
-        return self.find_before(record_id)
+        return self._now[record_id] if record_id in self._now else self.find_before(record_id)
 
     def get_visible(self, record_id: RecordId) -> Record:
         """Return a record that the caller may see, or refuse."""
@@ -146,22 +144,25 @@ class Draft:
         """Return a record as stored, and record that the edit depends on it."""
         if record_id not in self._was:
             key = self.reader.find([record_id], scope=WHOLE).get(record_id)
-            found = None if key is None else self.reader.fetch([key], scope=WHOLE).get(key)
-            self._was[record_id] = found
+            self._was[record_id] = None if key is None else self.reader.fetch([key], scope=WHOLE).get(key)
         return self._was[record_id]
 
     def put(self, record: Record) -> None:
         """Set the record to what the edit leaves."""
-        _require_keepable(record)
-        self.find_before(record.id)
-        self._now[record.id] = record
-        self._require_few()
+        size = len(encoded(record))
+        if size > LARGEST_RECORD_BYTES:
+            raise InputError(f"the record has {size} bytes; the limit is {LARGEST_RECORD_BYTES}")
+        self._set(record.id, record)
 
     def delete(self, record_id: RecordId) -> None:
         """Delete the record."""
+        self._set(record_id, None)
+
+    def _set(self, record_id: RecordId, record: Record | None) -> None:
         self.find_before(record_id)
-        self._now[record_id] = None
-        self._require_few()
+        self._now[record_id] = record
+        if len(self._now) > MOST_RECORDS:
+            raise InputError(f"more than {MOST_RECORDS} records would change; split the edit")
 
     def changed(self) -> list[Record]:
         """Return the records that the edit has put, as it leaves them."""
@@ -209,9 +210,10 @@ class Draft:
         )
         known = self.history.versions(list(self._was), as_of=self.change_no)
         versions = {one: known.get(one, 0) for one in self._was}
-        return EditPlan(
-            changes=changes, versions=versions, change_no=self.change_no, digest=_digest(self.spec, changes, versions)
-        )
+        afters = sorted([change.id, change.op, (_body(change.after) or b"").decode()] for change in changes)
+        content = orjson.dumps([self.spec.name, afters, sorted(versions.items())])
+        digest = hashlib.sha256(content).hexdigest()[:32]
+        return EditPlan(changes=changes, versions=versions, change_no=self.change_no, digest=digest)
 
     def _naming_by(self, relation: RelationSpec, record_id: RecordId) -> Iterator[Record]:
         scope = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,))))
@@ -224,10 +226,6 @@ class Draft:
             if record_id in texts_of(record.get(relation.field)):
                 self._was.setdefault(one, stored.get(one))
                 yield record
-
-    def _require_few(self) -> None:
-        if len(self._now) > MOST_RECORDS:
-            raise InputError(f"more than {MOST_RECORDS} records would change; split the edit")
 
 
 def _plain_fields(record: Record | None) -> dict[str, Any]:
@@ -243,22 +241,6 @@ def are_alike(one: Record | None, other: Record | None) -> bool:
 
 def _body(record: Record | None) -> bytes | None:
     return None if record is None else encode_record(record)
-
-
-def _require_keepable(record: Record) -> None:
-    size = len(encoded(record))
-    if size > LARGEST_RECORD_BYTES:
-        raise InputError(f"the record has {size} bytes; the limit is {LARGEST_RECORD_BYTES}")
-
-
-def _digest(spec: CatalogueSpec, changes: Iterable[RecordChange], versions: Mapping[RecordId, int]) -> str:
-    """Return a digest of the changes and of the versions that they depend on."""
-    content = [
-        spec.name,
-        sorted([change.id, change.op, (_body(change.after) or b"").decode()] for change in changes),
-        sorted(versions.items()),
-    ]
-    return hashlib.sha256(orjson.dumps(content)).hexdigest()[:32]
 
 
 def required_id(request: EditRequest) -> RecordId:

@@ -34,10 +34,7 @@ class HandEdits:
     ledger: Ledger
 
     def reconciled(self, records: Sequence[Record], *, asked: Container[RecordId] = ()) -> list[Record | None]:
-        """Return the records to write for a source's records; None for one that stays as it is.
-
-        Deleted records that are asked for are restored.
-        """
+        """Return the records to write, deleted ones that are asked for too; None for one that stays as it is."""
         if not self.spec.editable:
             return list(records)
         ids = [record.id for record in records]
@@ -139,15 +136,6 @@ class PlacedRecord(NamedTuple):
         return {name: repr(value) for name, value in self.record.fields.items()} | {PLACE: self.place}
 
 
-class _Match(NamedTuple):
-    """A new record that may be an edit of a former one; the greatest is the likeliest."""
-
-    equal: int
-    is_in_place: bool
-    new: RecordId
-    former: RecordId
-
-
 def match_edited(
     new: Sequence[PlacedRecord], former: Sequence[PlacedRecord], *, title: str, is_named: bool
 ) -> dict[RecordId, RecordId]:
@@ -157,17 +145,18 @@ def match_edited(
     """
     matched: dict[RecordId, RecordId] = {}
     taken: set[RecordId] = set()
-    for match in sorted(_iter_matches(new, former, title=title, is_named=is_named), reverse=True):
-        if match.new not in matched and match.former not in taken:
-            matched[match.new] = match.former
-            taken.add(match.former)
+    likeliest_first = sorted(_iter_matches(new, former, title=title, is_named=is_named), reverse=True)
+    for *_, new_id, former_id in likeliest_first:
+        if new_id not in matched and former_id not in taken:
+            matched[new_id] = former_id
+            taken.add(former_id)
     return matched
 
 
 def _iter_matches(
     new: Sequence[PlacedRecord], former: Sequence[PlacedRecord], *, title: str, is_named: bool
-) -> Iterator[_Match]:
-    """Yield the former records that each new one may be, of those with the same place or a value that few have."""
+) -> Iterator[tuple[int, bool, RecordId, RecordId]]:
+    """Yield how many values are equal, whether the place is, and the ids, of new and former records that may be one."""
     known = [one.values for one in former]
     holders: dict[tuple[str, str], list[int]] = {}
     for number, values in enumerate(known):
@@ -182,4 +171,4 @@ def _iter_matches(
             equal, fields = len(values.items() & other.items()) - is_in_place, len(values.keys() | other.keys()) - 1
             fewest = fields - fields // 2 if is_same else max(FEWEST_EQUAL, fields - max(1, fields // 5))
             if equal >= fewest and (is_same or not is_named):
-                yield _Match(equal, is_in_place, one.record.id, former[number].record.id)
+                yield equal, is_in_place, one.record.id, former[number].record.id

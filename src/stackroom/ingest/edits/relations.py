@@ -153,10 +153,8 @@ def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: Rec
     written = texts_of(record.get(relation.copies))
     if len(written) != len(ids):
         only, written = None, [""] * len(ids)
-    titles = [_title(draft, one, text) if only in (None, one) else text for one, text in zip(ids, written, strict=True)]
+    titles = [
+        draft.spec.title_of(named) if only in (None, one) and (named := draft.find(one)) else text
+        for one, text in zip(ids, written, strict=True)
+    ]
     return as_copied(titles, relation, draft.spec)
-
-
-def _title(draft: Draft, record_id: RecordId, written: str) -> str:
-    record = draft.find(record_id)
-    return draft.spec.title_of(record) if record else written

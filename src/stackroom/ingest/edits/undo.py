@@ -150,7 +150,7 @@ def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordI
 def _is_renamed(draft: Draft, record_id: RecordId, *, since: int) -> bool:
     """Tell whether a record was renamed after a change."""
     now = draft.find(record_id)
-    later = [change for change in _changes_of(draft, record_id) if change.change_no > since]
+    later = _later_changes(draft, record_id, after=since)
     was = later[-1].before if later else None
     return now is not None and was is not None and draft.spec.title_of(now) != draft.spec.title_of(was)
 
@@ -220,18 +220,13 @@ def _describe_conflict(draft: Draft, one: UndoneRecord, *, after: int) -> str:
 
 
 def _changes_any(change: PastChange, fields: Container[str]) -> bool:
-    """Tell whether a change was to one of these fields."""
     return any(field.field in fields for field in record_change(change).fields)
 
 
 def _later_changes(draft: Draft, record_id: RecordId, *, after: int) -> list[PastChange]:
     """Return the changes of a record after another one, newest first, without those of its vector alone."""
-    changes = _changes_of(draft, record_id)
+    changes = draft.history.list_changes(ids=[record_id], before=draft.change_no + 1, limit=MOST_RECORDS)
     return [change for change in changes if change.change_no > after and not are_alike(change.before, change.after)]
-
-
-def _changes_of(draft: Draft, record_id: RecordId) -> list[PastChange]:
-    return draft.history.list_changes(ids=[record_id], before=draft.change_no + 1, limit=MOST_RECORDS)
 
 
 def describe_change(change: PastChange) -> str:

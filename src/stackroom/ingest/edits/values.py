@@ -185,15 +185,11 @@ def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
     if _UNKEEPABLE.search(raw):
         raise InputError(f"'{field.name}' has control or broken characters; remove them")
     text = raw.strip()
-    if field.names_file and _leads_out(text):
-        raise _wrong(field, raw, "a relative path without '..'")
+    if field.names_file:
+        path = PureWindowsPath(text)  # it parses both slashes and drive letters
+        if path.anchor or ".." in path.parts:
+            raise _wrong(field, raw, "a relative path without '..'")
     return text if _INVISIBLE.sub("", text).strip() else ""
-
-
-def _leads_out(name: str) -> bool:
-    """Tell whether a path is absolute or contains `..`, on any system."""
-    path = PureWindowsPath(name)  # it parses both slashes and drive letters
-    return bool(path.anchor) or ".." in path.parts
 
 
 def _url(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
@@ -224,16 +220,15 @@ def _tags(raw: Any, field: FieldSpec, known: Iterable[Tag]) -> tuple[Tag, ...]:
 
 
 def _tag(item: Any, field: FieldSpec, categories: Mapping[str, str]) -> Tag:
+    def text_of(raw: Any) -> str:
+        return _text(_composed(raw, field), field)
+
     if isinstance(item, Mapping) and set(item) <= {"category", "value"} and "value" in item:
-        return Tag(_tag_text(item.get("category") or "", field), _tag_text(item["value"], field))
+        return Tag(text_of(item.get("category") or ""), text_of(item["value"]))
     if isinstance(item, Mapping):
         raise _wrong(field, dict(item), '{"category": "c", "value": "b"}')
-    value = _tag_text(item, field)
+    value = text_of(item)
     return Tag(categories.get(value.casefold(), ""), value)
-
-
-def _tag_text(raw: Any, field: FieldSpec) -> str:
-    return _text(_composed(raw, field), field)
 
 
 def _whole(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> int:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from stackroom.errors import ExpectedError, InputError, NotFoundError, did_you_mean
 from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.changes import NAMES_LISTED, nearest_labels, scope_of
 from stackroom.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction, EditRequest
-from stackroom.ingest.edits.names import NAMES_LISTED, nearest_labels, scope_of
 from stackroom.ingest.edits.values import WHOLE_REQUEST, Place, require_id, run_each
 from stackroom.model.principal import Principal
 from stackroom.model.scope import Scope
