@@ -28,9 +28,9 @@ from stackroom import errors, settings
 from stackroom.admin.analytics import analytics_tools
 from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_tools
-from stackroom.admin.roles import users_tools
 from stackroom.admin.server import ServerTool, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
+from stackroom.admin.users import users_tools
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli

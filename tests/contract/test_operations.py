@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stackroom.admin import jobs, roles
+from stackroom.admin import jobs, users
 from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
@@ -57,8 +57,8 @@ VARIABLE = {"created_at", "id", "token", "one_time_password", "expires_at", "que
 """Fields whose values differ each time."""
 BY_NAME = {operation.name: operation for operation in ADMIN_OPERATIONS}
 CHOICES: dict[str, OperationChoice] = {
-    "users.query": roles.QUERIES,
-    "users.mutate": roles.CHANGES,
+    "users.query": users.QUERIES,
+    "users.mutate": users.CHANGES,
     "jobs.query": OperationChoice("query_type", jobs.QUERIES),
     "jobs.action": OperationChoice("action", jobs.ACTIONS),
 }
@@ -146,7 +146,7 @@ class Surfaces:
         )
 
     def _tools(self, control: Control) -> list[ToolSpec]:
-        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control))]
+        return [*users.users_tools(control), *jobs.jobs_tools(_board(control))]
 
 
 def _board(control: Control) -> JobBoard:

@@ -22,7 +22,7 @@ from typing import Any
 from PIL import Image
 from sqlalchemy import Table, select
 
-from stackroom.admin.roles import users_tools
+from stackroom.admin.users import users_tools
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import plan_backup
 from stackroom.checksums import measure_files, save_sums

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from stackroom.admin.roles import users_tools
+from stackroom.admin.users import users_tools
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control.audit import log as audit_log

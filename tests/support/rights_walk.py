@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from stackroom.admin.roles import users_tools
+from stackroom.admin.users import users_tools
 from stackroom.control.accounts.accounts import Accounts
 from stackroom.control.accounts.catalogue_access import CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials

@@ -1,19 +1,20 @@
 """Access: the operations on tokens, by which programs authenticate, and on catalogues that only some may see."""
 
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stackroom.admin.users import Permissions
+from stackroom.admin.declare import declare
+from stackroom.admin.users import Permissions, Sorted
 from stackroom.control.accounts.credentials import Credential, is_issued_here
 from stackroom.control.accounts.users import Restriction, fold_name
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER, Action, Cost
-from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SeveralOf
-from stackroom.tools.result_text import result_text
+from stackroom.tools.operation import CommandOption, ListParams, OperationCall, SeveralOf
 from stackroom.tools.spec import GenericParams, GenericResult
 
 MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
@@ -32,7 +33,7 @@ class TokenRow(GenericResult):
     kind: Literal["session", "token"]
     user: str
     name: str
-    scopes: list[str] | None
+    scopes: Sorted | None
     """null: every permission of its user."""
     catalogues: list[str] | None
     """null: every catalogue that its user sees; else those of them that the caller sees."""
@@ -195,7 +196,9 @@ def parse_lifetime(text: str) -> timedelta | None:
 def _require_no_longer(call: OperationCall, lasts: timedelta | None) -> None:
     """Refuse a token that would outlive the one it is made with; a session may make one that lasts longer."""
     ends_at = call.identity.expires_at
-    if ends_at is None or _is_session(call):
+    held = call.control.credentials.list_of(call.principal.name) if ends_at else []
+    is_session = any(one.id == call.identity.credential_id and one.kind == "session" for one in held)
+    if ends_at is None or is_session:
         return
     left = ends_at - datetime.now(UTC)
     if lasts is not None and lasts <= left:
@@ -205,30 +208,14 @@ def _require_no_longer(call: OperationCall, lasts: timedelta | None) -> None:
     raise ForbiddenError(f"your token expires at {ends}, and cannot make a token that lasts longer: {most}")
 
 
-def _is_session(call: OperationCall) -> bool:
-    held = call.control.credentials.list_of(call.principal.name)
-    return any(one.id == call.identity.credential_id and one.kind == "session" for one in held)
-
-
 def _token_row(call: OperationCall, credential: Credential) -> TokenRow:
     """Return a credential as the caller may see it: without the names of catalogues that are hidden from them."""
+    values = asdict(credential)
     is_over = credential.expires_at is not None and credential.expires_at <= datetime.now(UTC)
-    sees = call.principal.visibility.sees_catalogue
-    return TokenRow(
-        id=credential.id,
-        kind=credential.kind,
-        user=credential.user,
-        name=credential.name,
-        scopes=None if credential.scopes is None else sorted(credential.scopes),
-        catalogues=None
-        if credential.catalogues is None
-        else [one for one in sorted(credential.catalogues) if sees(one)],
-        created_at=credential.created_at,
-        expires_at=credential.expires_at,
-        last_used_at=credential.last_used_at,
-        state="revoked" if credential.revoked else "over" if is_over else "valid",
-        is_this=credential.id == call.identity.credential_id,
-    )
+    values["state"] = "revoked" if values.pop("revoked") else "over" if is_over else "valid"
+    if credential.catalogues is not None:
+        values["catalogues"] = sorted(filter(call.principal.visibility.sees_catalogue, credential.catalogues))
+    return TokenRow(**values, is_this=credential.id == call.identity.credential_id)
 
 
 def _list_access(call: OperationCall, _params: GenericParams) -> AccessResult:
@@ -275,99 +262,39 @@ def _access_text(row: AccessRow) -> str:
     return f"'{row.catalogue}' is for {', '.join(names) or 'nobody'}, and for those with ServerAdmin"
 
 
-_declare_access = partial(Operation, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
-LIST_TOKENS = Operation(
-    name="account/list_tokens",
-    summary="List the valid tokens.",
-    params=ListTokens,
-    result=TokensResult,
-    actions=(),
-    cost=Cost.READ,
-    run=_list_tokens,
-    rest="GET /v1/tokens",
-    command="token list",
-    example="--user ada",
-    table="tokens",
-    columns=("id", "user", "kind", "name", "scopes", "catalogues", "state", "expires_at", "last_used_at"),
-    empty="there are no tokens",
-)
-CREATE_TOKEN = Operation(
-    name="account/create_token",
-    summary="Create a token called NAME, and print its secret.",
-    params=CreateToken,
+_declare_access = partial(declare, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
+LIST_TOKENS = declare("account/list_tokens", ListTokens, _list_tokens, result=TokensResult, actions=(), cost=Cost.READ)
+CREATE_TOKEN = declare(
+    "account/create_token",
+    CreateToken,
+    _create_token,
     result=CreatedToken,
     actions=(),
     cost=Cost.WRITE,
-    run=_create_token,
-    rest="POST /v1/tokens",
-    status=201,
-    command="token add",
-    arguments=("name",),
-    example="laptop --user ada --scope AccessCatalog",
-    details="The secret is alone on standard output, everything else on standard error; it is not shown again. Without "
-    "--scope the token has all permissions of its user, now and later; without --catalogue it sees all catalogues of "
-    "its user.",
-    target="name",
     secret="token",
     check=_require_catalogues,
 )
-REVOKE_TOKEN = Operation(
-    name="account/revoke_token",
-    summary="Revoke the token or session ID.",
-    params=NamedToken,
+REVOKE_TOKEN = declare(
+    "account/revoke_token",
+    NamedToken,
+    _revoke_token,
     result=RevokedToken,
     actions=(),
     cost=Cost.WRITE,
-    run=_revoke_token,
     text=lambda result: f"'{result.revoked}' is revoked",
-    rest="DELETE /v1/tokens/{id}",
-    command="token revoke",
-    arguments=("id",),
-    example="3f9c2a7be410",
-    details="A leaked secret can be given in place of the id.",
-    target="id",
 )
-LIST_ACCESS = _declare_access(
-    name="account/list_access",
-    summary="List the catalogues, and the users and roles of each.",
-    params=GenericParams,
+LIST_ACCESS = declare(
+    "account/list_access",
+    GenericParams,
+    _list_access,
     result=AccessResult,
+    actions=MANAGES_ACCESS,
     cost=Cost.READ,
-    run=_list_access,
-    text=result_text,
-    rest="GET /v1/access",
-    command="access list",
-    example="--json",
-    table="catalogues",
-    columns=("catalogue", "restricted", "users", "roles", "installed"),
-    empty="the library is empty; run: stackroom init",
     needs_accounts=False,
 )
 RESTRICT = _declare_access(
-    name="account/restrict_catalogue",
-    summary="Restrict CATALOGUE to selected users and roles.",
-    params=RestrictCatalogue,
-    run=_restrict,
-    rest="PUT /v1/access/{catalogue}",
-    command="access restrict",
-    arguments=("catalogue",),
-    example="diary --user ada --role editor",
-    details="They replace an earlier selection. Without any, only users with ServerAdmin see it.",
-    target="catalogue",
-    check=_require_catalogue,
-    makes_accounts=True,
+    "account/restrict_catalogue", RestrictCatalogue, _restrict, check=_require_catalogue, makes_accounts=True
 )
-OPEN = _declare_access(
-    name="account/open_catalogue",
-    summary="Remove the restriction of CATALOGUE.",
-    params=NamedCatalogue,
-    run=_open,
-    rest="DELETE /v1/access/{catalogue}",
-    command="access open",
-    arguments=("catalogue",),
-    example="diary",
-    target="catalogue",
-    check=_require_known,
-)
+OPEN = _declare_access("account/open_catalogue", NamedCatalogue, _open, check=_require_known)
 TOKEN_OPERATIONS = (LIST_TOKENS, CREATE_TOKEN, REVOKE_TOKEN)
 ACCESS_OPERATIONS = (LIST_ACCESS, RESTRICT, OPEN)

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.queries import QueryResult, parse_moment, require_order, rows_text
+from stackroom.admin.declare import declare_query_tool
+from stackroom.admin.queries import QueryResult, parse_range, rows_text
 from stackroom.analytics.reports import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.tools.budget import OffsetParams
@@ -57,12 +57,8 @@ class Analytics:
         """Return a page of a report."""
         self._require_user(params.user)
         rows, total = self._rows(principal, params, _span(self._visibility(principal), params))
-        return QueryResult(
-            query_type=params.query_type,
-            rows=rows,
-            total=total,
-            has_more=params.offset + len(rows) < total,
-        )
+        has_more = params.offset + len(rows) < total
+        return QueryResult(query_type=params.query_type, rows=rows, total=total, has_more=has_more)
 
     def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> Page:
         if params.period is not None and params.query_type not in BY_PERIOD:
@@ -116,25 +112,20 @@ class Analytics:
 def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
     """Declare `analytics.query`."""
     return [
-        ToolSpec(
+        declare_query_tool(
             name="analytics.query",
             description="Listening, bandwidth, popular content, top queries, queries without results.",
             params=AnalyticsParams,
             result=QueryResult,
             action=Action.VIEW_ANALYTICS,
-            cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
             text=rows_text,
-            count_of=attrgetter("total"),
         )
     ]
 
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
-    now = utc_now()
-    since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
-    until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
-    require_order(since, until, names=("from", "to"))
+    since, until = parse_range(params.since, params.until, names=("from", "to"), now=utc_now())
     return EventSpan(
         user=None if params.user is None else storable(fold_name(params.user)),
         since=since,

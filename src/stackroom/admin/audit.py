@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.queries import FORMS, parse_moment, require_order
+from stackroom.admin.declare import declare
+from stackroom.admin.queries import FORMS, parse_range
 from stackroom.control.accounts.users import fold_name
-from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
-from stackroom.control.audit.reading import MOST_COUNTED
+from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ForbiddenError, StorageError
 from stackroom.model.principal import Action, Cost, Outcome, Principal
 from stackroom.model.scope import SEES_EVERYTHING
-from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall
+from stackroom.tools.operation import CommandOption, ListParams, OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult, one_of
 
 CHECKED_S = 2.0
@@ -71,9 +72,7 @@ class VerifiedAudit(GenericResult):
 
 def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
     """Return the filter of these parameters; a tool with a slash, such as account/login, is an operation."""
-    since = None if params.since is None else parse_moment("since", params.since, is_end=False, now=now)
-    until = None if params.until is None else parse_moment("until", params.until, is_end=True, now=now)
-    require_order(since, until, names=("since", "until"))
+    since, until = parse_range(params.since, params.until, now=now)
     is_operation = params.tool is not None and "/" in params.tool and "://" not in params.tool
     return AuditFilter(
         principal=None if params.user is None else fold_name(params.user),
@@ -166,39 +165,19 @@ def _verified_text(result: VerifiedAudit) -> str:
     return f"{result.rows} rows, all as they were written{pruned}\nhead: {result.head}\n{keep}"
 
 
-def _find_damage(result: VerifiedAudit) -> str | None:
-    return None if result.whole else f"the audit is not whole: {result.first_problem}"
-
-
-LIST_AUDIT = Operation(
-    name="audit/list",
-    summary="List the last rows of the audit, newest first.",
-    params=ListAudit,
+_declare = partial(declare, actions=(Action.SERVER_ADMIN,), cost=Cost.READ)
+LIST_AUDIT = _declare(
+    "audit/list",
+    ListAudit,
+    lambda call, params: list_calls(call.control.audit, call.principal, params, now=utc_now()),
     result=AuditResult,
-    actions=(Action.SERVER_ADMIN,),
-    cost=Cost.READ,
-    run=lambda call, params: list_calls(call.control.audit, call.principal, params, now=utc_now()),
-    rest="GET /v1/audit",
-    command="audit tail",
-    example="-n 50 --user ada --outcome refused --since 2d",
-    table="rows",
-    columns=("number", "at", "user", "via", "operation", "target", "outcome", "error", "ms"),
-    empty="the audit has no such rows",
 )
-VERIFY_AUDIT = Operation(
-    name="audit/verify",
-    summary="Verify that every row of the audit is as it was written.",
-    params=VerifyAudit,
+VERIFY_AUDIT = _declare(
+    "audit/verify",
+    VerifyAudit,
+    _verify,
     result=VerifiedAudit,
-    actions=(Action.SERVER_ADMIN,),
-    cost=Cost.READ,
-    run=_verify,
     text=_verified_text,
-    find_failure=_find_damage,
-    command="audit verify",
-    example="--expect 214:9c1f…",
-    details="If one was changed or is missing, the first such row is named, and the exit code is 1. The printed head "
-    "stands for every row up to the last. Keep it elsewhere: given as --expect later, it proves that the audit was not "
-    "rewritten as a whole.",
+    find_failure=lambda result: None if result.whole else f"the audit is not whole: {result.first_problem}",
 )
 AUDIT_OPERATIONS = (LIST_AUDIT, VERIFY_AUDIT)

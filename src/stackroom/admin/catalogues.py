@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from pydantic import Field
 
+from stackroom.admin.declare import declare
 from stackroom.errors import ConflictError, InputError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
@@ -18,7 +19,7 @@ from stackroom.model.principal import Action, Cost
 from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.store_place import STORE_FILE, has_records_file
-from stackroom.tools.operation import Operation, OperationCall
+from stackroom.tools.operation import OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult
 
 LOCK_TIMEOUT_S = 2.0
@@ -126,60 +127,19 @@ def _undo(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     return CatalogueChanged(name=name, done=f"'{name}' is back as it was", notes=[])
 
 
-def _text(result: CatalogueChanged) -> str:
-    return "\n".join([result.done, *result.notes])
-
-
-def _declare(name: str, **declared: Any) -> Operation:
-    return Operation(
-        name=f"catalogue/{name}",
-        params=declared.pop("params", NamedCatalogue),
-        result=CatalogueChanged,
-        actions=(Action.SERVER_ADMIN,),
-        cost=Cost.WRITE,
-        text=_text,
-        command=name,
-        arguments=declared.pop("arguments", ("name",)),
-        target="name",
-        needs_accounts=False,
-        is_of_library=True,
-        **declared,
-    )
-
-
-REMOVE = _declare(
-    "remove",
-    summary="Remove the catalogue NAME; it is kept for a day.",
-    run=_remove,
-    rest="DELETE /v1/catalogues/{name}",
-    example="films",
-    details="Servers that run stop serving it at their next call. To bring it back: stackroom undo NAME",
+_declare = partial(
+    declare,
+    result=CatalogueChanged,
+    actions=(Action.SERVER_ADMIN,),
+    cost=Cost.WRITE,
+    text=lambda result: "\n".join([result.done, *result.notes]),
+    arguments=("name",),
+    target="name",
+    needs_accounts=False,
+    is_of_library=True,
 )
-RENAME = _declare(
-    "rename",
-    summary="Give the catalogue NAME the name NEW.",
-    params=RenameCatalogue,
-    arguments=("name", "new"),
-    run=_rename,
-    rest="POST /v1/catalogues/{name}/rename",
-    example="films movies",
-    details="Records, edits, sources, releases, restrictions, tokens, schedules and figures of use move with it. The "
-    "audit, addresses that people keep, and settings go on with the former name.",
-)
-DESCRIBE = _declare(
-    "describe",
-    summary="Change the title and the summary of the catalogue NAME, and whether its records can be edited.",
-    params=DescribeCatalogue,
-    run=_describe,
-    rest="POST /v1/catalogues/{name}/describe",
-    example="films --title 'Films we own' --editable",
-    details="They take the place of what its spec says, also for a catalogue of a package.",
-)
-UNDO = _declare(
-    "undo",
-    summary="Bring back the catalogue NAME, which was removed or renamed within a day.",
-    run=_undo,
-    rest="POST /v1/catalogues/{name}/undo",
-    example="films",
-)
+REMOVE = _declare("catalogue/remove", NamedCatalogue, _remove)
+RENAME = _declare("catalogue/rename", RenameCatalogue, _rename)
+DESCRIBE = _declare("catalogue/describe", DescribeCatalogue, _describe)
+UNDO = _declare("catalogue/undo", NamedCatalogue, _undo)
 CATALOGUE_OPERATIONS = (REMOVE, RENAME, DESCRIBE, UNDO)

@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from stackroom.admin.declare import declare_query_tool
 from stackroom.admin.logs import LogRing
 from stackroom.admin.queries import QueryResult, rows_text
 from stackroom.errors import StorageError
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Principal
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
@@ -54,16 +54,12 @@ class Inspector:
     ) -> None:
         """`catalogues` returns the ones served at present; `ring` has the last lines of the log."""
         self._catalogues = catalogues
+        self._ring = ring
         self._monotonic = monotonic
-        self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
-            Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],
-            Inspection.ERRORS: lambda _principal, _params: [line for _number, line in ring.errors()] if ring else [],
-            Inspection.INTEGRITY: self._integrity,
-        }
 
     def inspect(self, principal: Principal, params: InspectParams) -> QueryResult:
         """Run an inspection."""
-        rows = self._answers[params.query_type](principal, params)
+        rows = self._rows(principal, params)
         end = params.start + params.limit
         return QueryResult(
             query_type=params.query_type,
@@ -73,19 +69,21 @@ class Inspector:
             cursor=str(end) if len(rows) > end else None,
         )
 
-    def _chosen(self, principal: Principal, params: InspectParams) -> list[OpenCatalogue]:
+    def _rows(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
+        if params.query_type is Inspection.ERRORS:
+            return [line for _number, line in self._ring.errors()] if self._ring else []
         if params.catalogue is None:
-            return visible_catalogues(self._catalogues(), principal)
-        return [choose_catalogue(self._catalogues(), principal, params.catalogue)]
-
-    def _integrity(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
-        """Return the findings of the health check, problems first: a page may not have room for all."""
+            chosen = visible_catalogues(self._catalogues(), principal)
+        else:
+            chosen = [choose_catalogue(self._catalogues(), principal, params.catalogue)]
+        if params.query_type is Inspection.INDEX:
+            return [_index(one) for one in chosen]
         rows = [
             {"catalogue": catalogue.name, "check": part, "ok": is_ok, "detail": detail[:LONGEST_DETAIL]}
-            for catalogue in self._chosen(principal, params)
+            for catalogue in chosen
             for part, is_ok, detail in self._findings(catalogue)
         ]
-        return sorted(rows, key=lambda row: row["ok"] is True)
+        return sorted(rows, key=lambda row: row["ok"] is True)  # problems first: a page may not have room for all
 
     def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
         """Yield the findings of a catalogue's health check within the time limit."""
@@ -104,16 +102,13 @@ class Inspector:
 def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
     """Declare `debug.inspect`."""
     return [
-        ToolSpec(
+        declare_query_tool(
             name="debug.inspect",
             description="State of the indexes, recent errors, or integrity.",
             params=InspectParams,
             result=QueryResult,
-            action=Action.SERVER_ADMIN,
-            cost=Cost.READ,
             run=inspector.inspect,
             text=rows_text,
-            count_of=attrgetter("total"),
         )
     ]
 
@@ -121,21 +116,17 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
     """Return the state of a catalogue's indexes as a row; why it cannot be read where it cannot."""
     try:
-        return _readable_index(catalogue)
+        shelf = catalogue.shelf.describe()
+        return {
+            "catalogue": catalogue.name,
+            "shelf": shelf.kind,
+            "records": shelf.records,
+            "change_no": shelf.change_no,
+            "stale": shelf.stale,
+            "model": None if shelf.model is None else str(shelf.model),
+            "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
+            "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
+            **shelf.counters,
+        }
     except StorageError as error:
         return {"catalogue": catalogue.name, "problem": error.message}
-
-
-def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
-    shelf = catalogue.shelf.describe()
-    return {
-        "catalogue": catalogue.name,
-        "shelf": shelf.kind,
-        "records": shelf.records,
-        "change_no": shelf.change_no,
-        "stale": shelf.stale,
-        "model": None if shelf.model is None else str(shelf.model),
-        "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
-        "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
-        **shelf.counters,
-    }

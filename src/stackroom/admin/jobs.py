@@ -2,17 +2,17 @@
 
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import unquote
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, ConfigDict, Field
 
+from stackroom.admin.declare import declare, declare_query_tool
 from stackroom.errors import NotFoundError
-from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
+from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.budget import OffsetParams, PricedResult
-from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, OperationChoice, identity_of
+from stackroom.tools.operation import CommandOption, ListParams, OperationCall, OperationChoice, identity_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
@@ -61,11 +61,13 @@ class RunShape(GenericResult):
 class JobShape(GenericResult):
     """A job."""
 
-    job_id: str
-    description: str
-    schedule: str
-    enabled: bool
-    next_run_at: datetime | None
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: str = Field(validation_alias=AliasPath("spec", "name"))
+    description: str = Field(validation_alias=AliasPath("spec", "description"))
+    schedule: str = Field(validation_alias=AliasPath("timing", "schedule", "text"))
+    enabled: bool = Field(validation_alias=AliasPath("timing", "enabled"))
+    next_run_at: datetime | None = Field(validation_alias=AliasPath("timing", "next_at"))
     last_run: RunShape | None
 
 
@@ -122,6 +124,9 @@ class ScheduleJob(NamedJob):
     schedule: str = Field(max_length=200, description="'6h', five cron fields in UTC, or 'manual'")
 
 
+_run, _job = RunShape.model_validate, JobShape.model_validate
+
+
 def _list_jobs(call: OperationCall, params: ListParams) -> JobsQueryResult:
     jobs = call.board.list_jobs()
     shown, has_more = params.page_of(jobs)
@@ -135,7 +140,7 @@ def _get_job(call: OperationCall, params: NamedJob) -> JobsQueryResult:
 def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
     runs, total = call.board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
     has_more = params.offset + len(runs) < total
-    return JobsQueryResult(jobs=[], runs=[RunShape.model_validate(run) for run in runs], total=total, has_more=has_more)
+    return JobsQueryResult(jobs=[], runs=[_run(run) for run in runs], total=total, has_more=has_more)
 
 
 def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
@@ -150,7 +155,7 @@ def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
 
 
 def _output(found: JobOutput) -> JobOutputResult:
-    return JobOutputResult(run=RunShape.model_validate(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
+    return JobOutputResult(run=_run(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
 
 
 def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
@@ -158,14 +163,9 @@ def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
     return _acted(call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}")
 
 
-def _enable(call: OperationCall, params: NamedJob) -> JobsActionResult:
-    call.board.set_enabled(params.job_id, enabled=True)
-    return _acted(call, params, "enabled")
-
-
-def _disable(call: OperationCall, params: NamedJob) -> JobsActionResult:
-    call.board.set_enabled(params.job_id, enabled=False)
-    return _acted(call, params, "disabled: it runs only when it is triggered")
+def _enable_or_disable(enabled: bool, call: OperationCall, params: NamedJob) -> JobsActionResult:
+    call.board.set_enabled(params.job_id, enabled=enabled)
+    return _acted(call, params, "enabled" if enabled else "disabled: it runs only when it is triggered")
 
 
 def _cancel(call: OperationCall, params: NamedJob) -> JobsActionResult:
@@ -200,110 +200,18 @@ def _times(run: RunShape) -> str:
     return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
 
 
-def _job(status: JobStatus) -> JobShape:
-    return JobShape(
-        job_id=status.spec.name,
-        description=status.spec.description,
-        schedule=status.timing.schedule.text,
-        enabled=status.timing.enabled,
-        next_run_at=status.timing.next_at,
-        last_run=None if status.last_run is None else RunShape.model_validate(status.last_run),
-    )
-
-
-_declare = partial(
-    Operation, actions=(Action.SERVER_ADMIN,), needs_accounts=False, params=NamedJob, arguments=("job_id",)
-)
+_declare = partial(declare, actions=(Action.SERVER_ADMIN,), needs_accounts=False, arguments=("job_id",))
 _declare_query = partial(_declare, result=JobsQueryResult, cost=Cost.READ)
-
-
-def _declare_action(name: str, **declared: Any) -> Operation:
-    return _declare(
-        name=f"job/{name}",
-        result=JobsActionResult,
-        cost=Cost.WRITE,
-        target="job_id",
-        makes_accounts=name != "cancel",
-        command=f"job {name}",
-        rest=f"POST /v1/jobs/{{job_id}}/{name}",
-        **declared,
-    )
-
-
-JOB_COLUMNS = ("job_id", "schedule", "enabled", "next_run_at", "last_run")
-LIST_JOBS = _declare_query(
-    name="job/list",
-    summary="List the jobs, when each is due, and the outcome of its last run.",
-    params=ListParams,
-    arguments=(),
-    run=_list_jobs,
-    rest="GET /v1/jobs",
-    command="job list",
-    example="--json",
-    table="jobs",
-    columns=JOB_COLUMNS,
-    empty="there are no jobs",
-)
-GET_JOB = _declare_query(
-    name="job/get",
-    summary="Show the job JOB_ID: its description, schedule and last run.",
-    run=_get_job,
-    rest="GET /v1/jobs/{job_id}",
-    command="job show",
-    example="backup",
-    table="jobs",
-    columns=("job_id", "description", *JOB_COLUMNS[1:]),
-    is_single=True,
-)
-LIST_RUNS = _declare_query(
-    name="job/history",
-    summary="List the last runs of the job JOB_ID, or of all jobs, newest first.",
-    params=ListRuns,
-    run=_list_runs,
-    rest="GET /v1/jobs/{job_id}/runs",
-    command="job history",
-    example="backup",
-    table="runs",
-    columns=("run_id", "job_id", "state", "cause", "requested_by", "started_at", "ended_at", "progress", "error"),
-    empty="nothing has run yet",
-)
-GET_OUTPUT = _declare(
-    name="job/output",
-    summary="Print the output of the last run of the job JOB_ID, which may be the number of a run.",
-    result=JobOutputResult,
-    cost=Cost.READ,
-    run=_get_output,
-    text=output_text,
-    rest="GET /v1/jobs/{job_id}/output",
-    command="job output",
-    example="backup",
-)
-TRIGGER = _declare_action(
-    "trigger", summary="Queue the job JOB_ID for the server to run as soon as it can.", run=_trigger, example="backup"
-)
-CANCEL = _declare_action(
-    "cancel",
-    summary="Cancel the job JOB_ID: remove it from the queue, or stop it at its next checkpoint.",
-    run=_cancel,
-    example="rescan_folders",
-)
-ENABLE = _declare_action(
-    "enable", summary="Let the job JOB_ID run by its schedule.", run=_enable, example="refresh_sources"
-)
-DISABLE = _declare_action(
-    "disable",
-    summary="Stop running the job JOB_ID by its schedule; it can still be triggered.",
-    run=_disable,
-    example="backup",
-)
-SCHEDULE = _declare_action(
-    "schedule",
-    summary="Set the schedule of the job JOB_ID: 6h, '0 3 * * *' (UTC), or manual.",
-    params=ScheduleJob,
-    arguments=("job_id", "schedule"),
-    run=_schedule,
-    example="backup '30 2 * * *'",
-)
+_declare_action = partial(_declare, result=JobsActionResult, cost=Cost.WRITE, target="job_id", makes_accounts=True)
+LIST_JOBS = _declare_query("job/list", ListParams, _list_jobs, arguments=())
+GET_JOB = _declare_query("job/get", NamedJob, _get_job)
+LIST_RUNS = _declare_query("job/history", ListRuns, _list_runs)
+GET_OUTPUT = _declare("job/output", NamedJob, _get_output, result=JobOutputResult, cost=Cost.READ, text=output_text)
+TRIGGER = _declare_action("job/trigger", NamedJob, _trigger)
+CANCEL = _declare_action("job/cancel", NamedJob, _cancel, makes_accounts=False)
+ENABLE = _declare_action("job/enable", NamedJob, partial(_enable_or_disable, True))
+DISABLE = _declare_action("job/disable", NamedJob, partial(_enable_or_disable, False))
+SCHEDULE = _declare_action("job/schedule", ScheduleJob, _schedule)
 QUERIES = {"list": LIST_JOBS, "get": GET_JOB, "history": LIST_RUNS}
 ACTIONS = {"trigger": TRIGGER, "enable": ENABLE, "disable": DISABLE, "cancel": CANCEL, "schedule": SCHEDULE}
 JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
@@ -317,16 +225,13 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
         return OperationCall(identity=identity_of(principal), open_board=lambda: board)
 
     return [
-        ToolSpec(
+        declare_query_tool(
             name="jobs.query",
             description="The server's jobs, one of them, or the history of their runs.",
             params=JobsQueryParams,
             result=JobsQueryResult,
-            action=Action.SERVER_ADMIN,
-            cost=Cost.READ,
             run=lambda principal, params: queries.perform(call_of(principal), params),
             text=result_text,
-            count_of=attrgetter("total"),
         ),
         ToolSpec(
             name="jobs.action",

@@ -6,6 +6,7 @@ Lines never contain search results; secrets are redacted before a line is kept.
 import logging
 import os
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -115,8 +116,6 @@ def _problem(record: logging.LogRecord) -> str:
     """Return the type of an exception and where it was raised, without its message, which may contain anything."""
     if not record.exc_info or record.exc_info[0] is None:
         return ""
-    kind, trace = record.exc_info[0].__name__, record.exc_info[2]
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-    return f"{kind}{place}"
+    frames = traceback.extract_tb(record.exc_info[2], limit=-1)
+    place = "".join(f" at {Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{record.exc_info[0].__name__}{place}"

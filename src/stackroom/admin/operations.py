@@ -4,8 +4,7 @@ from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
 from stackroom.admin.catalogues import CATALOGUE_OPERATIONS
 from stackroom.admin.jobs import JOB_OPERATIONS
-from stackroom.admin.roles import ROLE_OPERATIONS
-from stackroom.admin.users import USER_OPERATIONS
+from stackroom.admin.users import ROLE_OPERATIONS, USER_OPERATIONS
 
 ADMIN_OPERATIONS = (
     *USER_OPERATIONS,

@@ -1,6 +1,7 @@
 """Queries of administrators: their rows, and times as arguments give them (a day, a moment, how long ago)."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
@@ -42,31 +43,24 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> datetime:
     """Return the time that an argument means, in UTC; a day as the end of a range means the end of that day."""
     try:
-        return _find_age(text, now) or _find_day(text, is_end=is_end) or _iso_moment(text)
+        if age := _AGE.fullmatch(text.strip()):
+            return now - timedelta(**{_UNITS[age[2].lower()]: int(age[1])})
+        with suppress(ValueError):
+            day = date.fromisoformat(text)
+            first_after = day + timedelta(days=1) if is_end and day < date.max else day
+            return datetime.combine(first_after, datetime.min.time(), UTC)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InputError(f"'{name}': {text[:40]!r} is not a day or a moment; write {FORMS}") from error
 
 
-def require_order(since: datetime | None, until: datetime | None, *, names: tuple[str, str]) -> None:
-    """Refuse a range that ends before it begins."""
-    if since is not None and until is not None and since >= until:
+def parse_range(
+    since: str | None, until: str | None, *, names: tuple[str, str] = ("since", "until"), now: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """Return the range that two arguments mean; refuse one that ends before it begins."""
+    first = None if since is None else parse_moment(names[0], since, is_end=False, now=now)
+    last = None if until is None else parse_moment(names[1], until, is_end=True, now=now)
+    if first is not None and last is not None and first >= last:
         raise InputError(f"'{names[0]}' is not before '{names[1]}'; exchange them")
-
-
-def _find_age(text: str, now: datetime) -> datetime | None:
-    found = _AGE.fullmatch(text.strip())
-    return now - timedelta(**{_UNITS[found[2].lower()]: int(found[1])}) if found else None
-
-
-def _find_day(text: str, *, is_end: bool) -> datetime | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    first_after = day + timedelta(days=1) if is_end and day < date.max else day
-    return datetime.combine(first_after, datetime.min.time(), UTC)
-
-
-def _iso_moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return first, last

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -17,11 +16,12 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
+from stackroom.admin.declare import declare_query_tool
 from stackroom.admin.queries import RowsResult, rows_text
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
-from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
+from stackroom.model.principal import Action, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
@@ -151,49 +151,41 @@ class ServerTool:
 
     def query(self, principal: Principal, params: ServerParams) -> ServerResult:
         """Run a query and return one page of its rows."""
+        asked = params.query_type
         _require_no_more_than_used(params)
-        if params.query_type in (ServerQuery.AUDIT, ServerQuery.AUDIT_CHECK):
-            return self._audited(principal, params)
-        values, rows = self._answered(principal, params.query_type)
+        if asked is ServerQuery.AUDIT:
+            wanted = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
+            page = list_calls(self._require_audit(), principal, wanted, now=self.now())
+            return ServerResult(query_type=asked, values={}, **dict(page))
+        rows: list[dict[str, Any]] = []
+        notes = [OF_ONE_PROCESS[asked]] if asked in OF_ONE_PROCESS else []
+        match asked:
+            case ServerQuery.INFO:
+                values, rows = self._info(principal)
+            case ServerQuery.MEMORY:
+                values, rows = self._memory(principal)
+            case ServerQuery.SESSIONS:
+                values, rows = self._sessions()
+            case ServerQuery.CONFIG:
+                values = plain_settings(self.settings)
+            case ServerQuery.AUDIT_CHECK:
+                values, notes = check_calls(self._require_audit(), after=params.head)
         end = params.offset + params.limit
         return ServerResult(
-            query_type=params.query_type,
+            query_type=asked,
             values=values,
             rows=rows[params.offset : end],
             total=len(rows),
             has_more=end < len(rows),
-            notes=[OF_ONE_PROCESS[params.query_type]] if params.query_type in OF_ONE_PROCESS else [],
+            notes=notes,
         )
 
-    def _answered(self, principal: Principal, asked: ServerQuery) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        if asked is ServerQuery.INFO:
-            return self._info(principal)
-        if asked is ServerQuery.MEMORY:
-            return self._memory(principal)
-        return self._sessions() if asked is ServerQuery.SESSIONS else (plain_settings(self.settings), [])
-
-    def _audited(self, principal: Principal, params: ServerParams) -> ServerResult:
-        """Return a page of the audit, or the result of checking it."""
-        audit = self.audit
-        if audit is None:
+    def _require_audit(self) -> AuditLog:
+        if self.audit is None:
             raise NotFoundError(
                 "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
             )
-        if params.query_type is ServerQuery.AUDIT_CHECK:
-            values, notes = check_calls(audit, after=params.head)
-            return ServerResult(
-                query_type=params.query_type, values=values, rows=[], total=0, has_more=False, notes=notes
-            )
-        asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
-        page = list_calls(audit, principal, asked, now=self.now())
-        return ServerResult(
-            query_type=params.query_type,
-            values={},
-            rows=page.rows,
-            total=page.total,
-            has_more=page.has_more,
-            notes=page.notes,
-        )
+        return self.audit
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         values = {
@@ -237,7 +229,7 @@ class ServerTool:
 def server_tools(tool: ServerTool) -> list[ToolSpec]:
     """Declare `server.query`."""
     return [
-        ToolSpec(
+        declare_query_tool(
             name="server.query",
             description=(
                 "The server: version and catalogues, memory, sessions, configuration without secrets; "
@@ -245,11 +237,8 @@ def server_tools(tool: ServerTool) -> list[ToolSpec]:
             ),
             params=ServerParams,
             result=ServerResult,
-            action=Action.SERVER_ADMIN,
-            cost=Cost.READ,
             run=tool.query,
             text=rows_text,
-            count_of=attrgetter("total"),
         )
     ]
 

@@ -1,27 +1,42 @@
-"""Users: the operations on accounts. `control.accounts` decides which actor may change which user."""
+"""Users and roles: the operations on them, and the tools `users.query` and `users.mutate`, which choose among all.
 
-from collections.abc import Sequence
+`control.accounts` decides which actor may change which user or role.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from stackroom.control.accounts.accounts import USUAL_ROLES, User
+from stackroom.admin.declare import declare, declare_query_tool
+from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
-from stackroom.model.principal import Action, Cost
-from stackroom.tools.budget import PricedResult
-from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SecretInput, SeveralOf
+from stackroom.control.control import Control
+from stackroom.errors import InputError
+from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.tools.budget import OffsetParams, PricedResult
+from stackroom.tools.operation import (
+    CommandOption,
+    ListParams,
+    OperationCall,
+    OperationChoice,
+    SecretInput,
+    SeveralOf,
+    identity_of,
+)
 from stackroom.tools.result_text import result_text
 from stackroom.tools.schema import is_empty, is_none
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult, ToolSpec
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"
-COLUMNS = ("name", "roles", "granted", "permissions", "disabled", "has_password", "has_one_time_password")
 
 UserName = Annotated[str, Field(max_length=256, description="the user's name")]
 Permission = Annotated[Action, WithJsonSchema({"type": "string", "enum": [*map(str, Action)]})]
 Permissions = Annotated[list[Action], WithJsonSchema({"type": "array", "items": {"enum": [*map(str, Action)]}})]
 Password = Annotated[str, SecretInput()]
+Sorted = Annotated[list[str], BeforeValidator(sorted)]
 ALL = "all"
 Catalogues = SeveralOf[Annotated[str, Field(min_length=1, max_length=200)]]
 
@@ -29,32 +44,36 @@ Catalogues = SeveralOf[Annotated[str, Field(min_length=1, max_length=200)]]
 class UserRow(GenericResult):
     """A user, without secrets."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     name: str
     roles: list[str]
-    permissions: list[str]
-    granted: list[str]
+    permissions: Sorted = Field(validation_alias="actions")
+    granted: Sorted
     """Permissions besides those of their roles."""
     disabled: bool
     has_password: bool
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
-    created_at: str
+    created_at: Annotated[str, BeforeValidator(lambda at: at.isoformat(timespec="seconds"))]
     hidden_catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
     """The catalogues that they do not see; only for a user who is asked for by name."""
-    catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    catalogues: Sorted | None = Field(default=None, exclude_if=is_none)
     """The only catalogues that they see, by a list of their own; null: no such list."""
 
 
 class RoleRow(GenericResult):
     """A role."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     name: str
-    permissions: list[str]
-    quotas: dict[str, int] | None
+    permissions: Sorted = Field(validation_alias="actions")
+    quotas: Annotated[dict[str, int] | None, BeforeValidator(lambda quotas: quotas and asdict(quotas))]
     """Calls a minute; null: as configured."""
-    builtin: bool
+    builtin: Annotated[bool, BeforeValidator(BUILTIN_ROLES.__contains__)] = Field(validation_alias="name")
     """Whether it comes with every server, and cannot be deleted."""
-    catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    catalogues: Sorted | None = Field(default=None, exclude_if=is_none)
     """The only catalogues that it shows; null: no limit."""
 
 
@@ -138,6 +157,9 @@ class GrantPermission(NamedUser):
     permission: SeveralOf[Action] = Field(min_length=1, description="a permission, or several")
 
 
+_user_row = UserRow.model_validate
+
+
 def _list_users(call: OperationCall, params: ListParams) -> UsersResult:
     users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit)
     has_more = params.offset + len(users) < total
@@ -154,14 +176,13 @@ def _get_user(call: OperationCall, params: NamedUser) -> UsersResult:
 
 def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
     accounts, actor = call.control.accounts, call.principal
-    roles = USUAL_ROLES if params.role is None else named_roles(params.role)
     user = accounts.create_user(
         actor,
         params.name,
         password=params.password,
-        roles=roles,
+        roles=USUAL_ROLES if params.role is None else named_roles(params.role),
         grants=params.permissions,
-        catalogues=None if params.catalogues is None else listed(call, params.catalogues),
+        catalogues=listed(call, params.catalogues),
     )
     if params.password is not None:
         return _changed("create", user)
@@ -169,9 +190,9 @@ def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
     return _changed("create", accounts.get_user(user.name), secret=secret)
 
 
-def listed(call: OperationCall, names: Sequence[str]) -> frozenset[str] | None:
+def listed(call: OperationCall, names: Sequence[str] | None) -> frozenset[str] | None:
     """Return a list of catalogues that the caller sees; None for all, those that come later too."""
-    if list(names) == [ALL]:
+    if names is None or list(names) == [ALL]:
         return None
     for name in names:
         call.require_catalogue(name)
@@ -227,20 +248,6 @@ def _require_user(call: OperationCall, params: NamedUser) -> None:
     call.control.accounts.get_user(params.name)
 
 
-def _user_row(user: User) -> UserRow:
-    return UserRow(
-        name=user.name,
-        roles=list(user.roles),
-        permissions=sorted(user.actions),
-        granted=sorted(user.granted),
-        disabled=user.disabled,
-        has_password=user.has_password,
-        has_one_time_password=user.has_one_time_password,
-        created_at=user.created_at.isoformat(timespec="seconds"),
-        catalogues=None if user.catalogues is None else sorted(user.catalogues),
-    )
-
-
 def _changed(action: str, user: User, *, secret: str | None = None) -> UserChanged:
     return UserChanged(action=action, name=user.name, user=_user_row(user), one_time_password=secret)
 
@@ -251,160 +258,231 @@ def changed_text(result: UserChanged) -> str:
     return "\n".join([result_text(result), *offer])
 
 
-_declare = partial(Operation, actions=(Action.MANAGE_PERMISSIONS,))
-declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
-declare_change = partial(
+RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
+CallsAMinute = Annotated[
+    dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
+    WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
+    CommandOption("--{}-per-minute", "N"),
+]
+
+
+class NamedRole(GenericParams):
+    """A role by name."""
+
+    name: RoleName
+
+
+class CreateRole(NamedRole):
+    """A role to be created."""
+
+    permissions: Annotated[Permissions, CommandOption("--allow")] = Field(description="what those who have it may do")
+    quotas: CallsAMinute | None = Field(
+        default=None, description="calls a minute; those left out, and {}, are as configured"
+    )
+    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
+        default=None, description=f"the only catalogues that it shows; '{ALL}', the default: all"
+    )
+
+
+class UpdateRole(NamedRole):
+    """The changes of a role."""
+
+    permissions: Annotated[Permissions | None, CommandOption("--allow")] = Field(
+        default=None, description="what those who have it may do; replaces what they may do now"
+    )
+    quotas: CallsAMinute | None = Field(
+        default=None, description="calls a minute; those left out stay, and {} is as configured"
+    )
+    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
+        default=None, description=f"the only catalogues that it shows, or '{ALL}'"
+    )
+
+
+_role_row = RoleRow.model_validate
+
+
+def _list_roles(call: OperationCall, params: ListParams) -> UsersResult:
+    roles = call.control.accounts.list_roles()
+    shown, has_more = params.page_of(roles)
+    return UsersResult(users=[], roles=[_role_row(role) for role in shown], total=len(roles), has_more=has_more)
+
+
+def _create_role(call: OperationCall, params: CreateRole) -> UserChanged:
+    quotas = _completed(params.quotas, call.control.usual_quotas)
+    only = listed(call, params.catalogues)
+    role = call.control.accounts.create_role(call.principal, params.name, params.permissions, quotas, only)
+    return _role_changed("create_role", role)
+
+
+def _update_role(call: OperationCall, params: UpdateRole) -> UserChanged:
+    permissions, quotas = params.permissions, params.quotas
+    if permissions is None and quotas is None and params.catalogues is None:
+        raise InputError("nothing to change: 'update_role' needs 'permissions', 'quotas' or 'catalogues'")
+    only = listed(call, params.catalogues)
+
+    def change(role: Role) -> Role:
+        completed = _completed(quotas, role.quotas or call.control.usual_quotas)
+        return replace(
+            role,
+            actions=role.actions if permissions is None else frozenset(permissions),
+            quotas=role.quotas if quotas is None else completed,
+            catalogues=role.catalogues if params.catalogues is None else only,
+        )
+
+    return _role_changed("update_role", call.control.accounts.change_role(call.principal, params.name, change))
+
+
+def _delete_role(call: OperationCall, params: NamedRole) -> UserChanged:
+    call.control.accounts.delete_role(call.principal, params.name)
+    return UserChanged(action="delete_role", name=params.name.lower(), user=None, one_time_password=None)
+
+
+def _completed(given: dict[Cost, int] | None, present: Quotas) -> Quotas | None:
+    """Return the quotas of a role, completed from the present ones; None, the configured ones, if none is given."""
+    if not given:
+        return None
+    return Quotas(**{cost: given.get(cost, present.of(cost)) for cost in Cost})
+
+
+def _role_changed(action: str, role: Role) -> UserChanged:
+    return UserChanged(action=action, name=role.name, user=None, role=_role_row(role), one_time_password=None)
+
+
+_declare = partial(declare, actions=(Action.MANAGE_PERMISSIONS,))
+_declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
+_declare_change = partial(
     _declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",)
 )
-LIST_USERS = declare_query(
-    name="account/list_users",
-    summary="List the accounts.",
-    params=ListParams,
-    run=_list_users,
-    rest="GET /v1/users",
-    command="user list",
-    example="--json",
-    table="users",
-    columns=COLUMNS,
+LIST_USERS = _declare_query("account/list_users", ListParams, _list_users)
+GET_USER = _declare_query("account/get_user", NamedUser, _get_user)
+CREATE_USER = _declare_change(
+    "account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True
 )
-GET_USER = declare_query(
-    name="account/get_user",
-    summary="Show the account NAME, and the catalogues that are hidden from it.",
-    params=NamedUser,
-    run=_get_user,
-    rest="GET /v1/users/{name}",
-    command="user show",
-    arguments=("name",),
-    example="ada",
-    table="users",
-    columns=(*COLUMNS, "hidden_catalogues", "catalogues", "created_at"),
-    is_single=True,
+SET_PASSWORD = _declare_change(
+    "account/set_password", SetPassword, _set_password, secret="one_time_password", check=_require_user
 )
-CREATE_USER = declare_change(
-    name="account/create_user",
-    summary="Create the account NAME.",
-    params=CreateUser,
-    run=_create_user,
-    rest="POST /v1/users",
-    status=201,
-    command="user add",
-    example="ada --role editor --grant ViewAnalytics",
-    details="At a terminal, you are asked for the password. A one-time password is alone on standard output, "
-    "everything else on standard error.",
-    secret="one_time_password",
-    makes_accounts=True,
-)
-SET_PASSWORD = declare_change(
-    name="account/set_password",
-    summary="Set the password of NAME.",
-    params=SetPassword,
-    run=_set_password,
-    rest="PUT /v1/users/{name}/password",
-    command="user passwd",
-    example="ada --one-time",
-    details="With --one-time, print a password that replaces it and works once. Their sessions end; their tokens "
-    "stay valid, unless --revoke-tokens is given too.",
-    secret="one_time_password",
-    check=_require_user,
-)
-RESET_PASSWORD = declare_change(
-    name="account/reset_password",
-    summary="Replace the password of a user with one that works once.",
-    params=ResetPassword,
-    run=_reset_password,
-    secret="one_time_password",
-)
-SET_ROLE = declare_change(
-    name="account/set_roles",
-    summary='Replace the roles of NAME with ROLE; "none" takes all of them away.',
-    params=SetRole,
-    run=_set_role,
-    rest="PUT /v1/users/{name}/roles",
-    command="user role",
-    arguments=("name", "role"),
-    example="ada user editor",
-)
-SET_CATALOGUES = declare_change(
-    name="account/set_catalogues",
-    summary="Let NAME see each CATALOGUE, and nothing else that is there or comes later.",
-    params=SetCatalogues,
-    run=_set_catalogues,
-    rest="PUT /v1/users/{name}/catalogues",
-    command="user catalogues",
-    arguments=("name", "catalogues"),
-    example="ada films",
-    details='"all" takes the list away. What is restricted stays hidden all the same.',
-)
-GRANT = declare_change(
-    name="account/grant",
-    summary="Grant NAME each PERMISSION besides those of their roles.",
-    params=GrantPermission,
-    run=partial(_grant_or_revoke, "grant"),
-    rest="POST /v1/users/{name}/grants",
-    command="user grant",
-    arguments=("name", "permission"),
-    example="ada ViewAnalytics",
-)
-REVOKE = declare_change(
-    name="account/revoke",
-    summary="Revoke each PERMISSION that NAME was granted.",
-    params=GrantPermission,
-    run=partial(_grant_or_revoke, "revoke"),
-    rest="POST /v1/users/{name}/revocations",
-    command="user revoke",
-    arguments=("name", "permission"),
-    example="ada ViewAnalytics",
-    details="To take away a permission of a role, change their roles, then grant what they should keep.",
-)
-DISABLE = declare_change(
-    name="account/disable_user",
-    summary="Disable the account NAME.",
-    params=NamedUser,
-    run=partial(_disable_or_enable, "disable"),
-    rest="POST /v1/users/{name}/disable",
-    command="user disable",
-    example="ada",
-    details="Their sessions end, and their tokens do not work until the account is enabled again.",
-)
-ENABLE = declare_change(
-    name="account/enable_user",
-    summary="Enable the account NAME again.",
-    params=NamedUser,
-    run=partial(_disable_or_enable, "enable"),
-    rest="POST /v1/users/{name}/enable",
-    command="user enable",
-    example="ada",
-)
-END_SESSIONS = declare_change(
-    name="account/end_sessions",
-    summary="End the sessions of a user.",
-    params=NamedUser,
-    run=_end_sessions,
-)
-DELETE_USER = declare_change(
-    name="account/delete_user",
-    summary="Delete the account NAME.",
-    params=NamedUser,
-    run=_delete_user,
-    rest="DELETE /v1/users/{name}",
-    command="user delete",
-    example="ada --yes",
-    details="Its sessions and tokens end with it. Its calls stay in the audit.",
-    question="delete user '{name}', with their sessions and tokens?",
-    check=_require_user,
-)
+RESET_PASSWORD = _declare_change("account/reset_password", ResetPassword, _reset_password, secret="one_time_password")
+SET_ROLE = _declare_change("account/set_roles", SetRole, _set_role)
+SET_CATALOGUES = _declare_change("account/set_catalogues", SetCatalogues, _set_catalogues)
+GRANT = _declare_change("account/grant", GrantPermission, partial(_grant_or_revoke, "grant"))
+REVOKE = _declare_change("account/revoke", GrantPermission, partial(_grant_or_revoke, "revoke"))
+DISABLE = _declare_change("account/disable_user", NamedUser, partial(_disable_or_enable, "disable"))
+ENABLE = _declare_change("account/enable_user", NamedUser, partial(_disable_or_enable, "enable"))
+END_SESSIONS = _declare_change("account/end_sessions", NamedUser, _end_sessions)
+DELETE_USER = _declare_change("account/delete_user", NamedUser, _delete_user, check=_require_user)
 USER_OPERATIONS = (
-    LIST_USERS,
-    GET_USER,
-    CREATE_USER,
-    SET_PASSWORD,
-    RESET_PASSWORD,
-    SET_ROLE,
-    SET_CATALOGUES,
-    GRANT,
-    REVOKE,
-    DISABLE,
-    ENABLE,
-    END_SESSIONS,
-    DELETE_USER,
+    *(LIST_USERS, GET_USER, CREATE_USER, SET_PASSWORD, RESET_PASSWORD, SET_ROLE, SET_CATALOGUES),
+    *(GRANT, REVOKE, DISABLE, ENABLE, END_SESSIONS, DELETE_USER),
 )
+LIST_ROLES = _declare_query("account/list_roles", ListParams, _list_roles)
+CREATE_ROLE = _declare_change("account/create_role", CreateRole, _create_role, makes_accounts=True)
+UPDATE_ROLE = _declare_change("account/change_role", UpdateRole, _update_role)
+DELETE_ROLE = _declare_change("account/delete_role", NamedRole, _delete_role)
+ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
+
+
+class UsersQueryParams(OffsetParams, GenericParams):
+    """The arguments of `users.query`."""
+
+    query_type: Literal["list", "get", "roles"]
+    name: str | None = Field(default=None, description="User to get")
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class UsersMutateParams(GenericParams):
+    """The arguments of `users.mutate`."""
+
+    action: Literal[
+        "create",
+        "delete",
+        "set_role",
+        "set_catalogues",
+        "grant",
+        "revoke",
+        "disable",
+        "enable",
+        "reset_password",
+        "end_sessions",
+        "create_role",
+        "update_role",
+        "delete_role",
+    ]
+    name: str = Field(description="Name of the user or role")
+    role: str | list[str] | None = Field(
+        default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
+    )
+    permission: Action | None = Field(default=None, description="Permission to grant or revoke")
+    permissions: Permissions | None = Field(
+        default=None, description="Permissions of a role; for 'create', of a user besides the role"
+    )
+    quotas: CallsAMinute | None = Field(
+        default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
+    )
+    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
+    revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
+    catalogues: list[str] | None = Field(
+        default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"
+    )
+
+
+QUERIES = OperationChoice(
+    "query_type",
+    {
+        "list": LIST_USERS,
+        "get": GET_USER,
+        "roles": LIST_ROLES,
+    },
+)
+CHANGES = OperationChoice(
+    "action",
+    {
+        "create": CREATE_USER,
+        "delete": DELETE_USER,
+        "set_role": SET_ROLE,
+        "set_catalogues": SET_CATALOGUES,
+        "grant": GRANT,
+        "revoke": REVOKE,
+        "disable": DISABLE,
+        "enable": ENABLE,
+        "reset_password": RESET_PASSWORD,
+        "end_sessions": END_SESSIONS,
+        "create_role": CREATE_ROLE,
+        "update_role": UPDATE_ROLE,
+        "delete_role": DELETE_ROLE,
+    },
+)
+
+
+def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:
+    """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are served."""
+
+    def call_of(principal: Principal) -> OperationCall:
+        sees = principal.visibility.sees_catalogue
+        return OperationCall(
+            identity=identity_of(principal),
+            opened_control=control,
+            catalogues=lambda: [name for name in catalogues() if sees(name)],
+        )
+
+    return [
+        declare_query_tool(
+            name="users.query",
+            description="Users with their roles and permissions, or the roles.",
+            params=UsersQueryParams,
+            result=UsersResult,
+            action=Action.MANAGE_PERMISSIONS,
+            run=lambda principal, params: QUERIES.perform(call_of(principal), params),
+            text=result_text,
+        ),
+        ToolSpec(
+            name="users.mutate",
+            description="Create, change or delete a user or a role. Nobody gives more than they have.",
+            params=UsersMutateParams,
+            result=UserChanged,
+            action=Action.MANAGE_PERMISSIONS,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=lambda principal, params: CHANGES.perform(call_of(principal), params),
+            text=changed_text,
+        ),
+    ]

@@ -70,13 +70,7 @@ class EventLog:
     Implements the gate's `Observer` for searches and other answers.
     """
 
-    def __init__(
-        self,
-        database: ControlDatabase,
-        *,
-        most_kept: int = MOST_KEPT,
-        limits: BatchLimits = LIMITS,
-    ) -> None:
+    def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS) -> None:
         self._database = database
         self._most_kept = most_kept
         self._untrimmed = 0
@@ -100,15 +94,14 @@ class EventLog:
 
     def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
         """Record that a user played a record's file, and for how long."""
-        at = utc_now()
-        self.note(Event(at=at, kind=EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds))
+        self._note_now(EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds)
 
     def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
         """Record that something was downloaded for a user."""
-        at = utc_now()
-        self.note(
-            Event(at=at, kind=EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes)
-        )
+        self._note_now(EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes)
+
+    def _note_now(self, kind: EventKind, **values: Any) -> None:
+        self.note(Event(at=utc_now(), kind=kind, **values))
 
     def flush(self) -> None:
         """Return when every event noted so far is written; raise StorageError if it cannot be."""
@@ -179,9 +172,7 @@ def _row(event: Event) -> tuple[Any, ...]:
     return (
         to_microseconds(event.at),
         str(event.kind),
-        storable(event.user[:LONGEST_NAME]),
-        storable(event.catalogue[:LONGEST_NAME]),
-        storable(event.tool[:LONGEST_NAME]),
+        *(storable(name[:LONGEST_NAME]) for name in (event.user, event.catalogue, event.tool)),
         storable(event.subject[:LONGEST_SUBJECT]),
         event.results,
         round(max(event.seconds, 0)),

@@ -8,17 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Subquery,
-    case,
-    distinct,
-    func,
-    select,
-    type_coerce,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, case, distinct, func, select, type_coerce
 
 from stackroom.analytics.events import EventKind, EventLog
 from stackroom.control.database.engine import ControlDatabase
@@ -72,14 +62,13 @@ class EventReports:
         chosen = self._labelled(span, by, [EventKind.PLAY])
         seconds = func.sum(chosen.c.seconds)
         wanted = select(
-            chosen.c.label.label(_label_name(by)),
+            chosen.c.label.label("period" if by else "user"),
             func.count().label("plays"),
             seconds.label("seconds"),
             func.count(distinct(chosen.c.catalogue + "/" + chosen.c.subject)).label("tracks"),
             func.count(distinct(chosen.c.user_name)).label("listeners"),
         ).group_by(chosen.c.label)
-        order = (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label)
-        return self._page(wanted, order, span)
+        return self._page(wanted, (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label), span)
 
     def bandwidth(self, span: EventSpan, *, by: ReportPeriod | None = None) -> Page:
         """Return the bytes sent to each user, most first, or in each period, latest first; and those downloaded."""
@@ -88,7 +77,7 @@ class EventReports:
         served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
         wanted = (
             select(
-                chosen.c.label.label(_label_name(by)),
+                chosen.c.label.label("period" if by else "user"),
                 func.sum(case((is_download, 0), else_=1)).label("requests"),
                 served.label("served_bytes"),
                 func.sum(case((is_download, chosen.c.bytes), else_=0)).label("downloaded_bytes"),
@@ -96,8 +85,7 @@ class EventReports:
             .where(chosen.c.bytes > 0)
             .group_by(chosen.c.label)
         )
-        order = (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label)
-        return self._page(wanted, order, span)
+        return self._page(wanted, (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label), span)
 
     def popular(self, span: EventSpan) -> Page:
         """Return the played records, most often played first."""
@@ -140,13 +128,14 @@ class EventReports:
         )
         if without_results:
             wanted = wanted.where(events.c.results == 0)
-        order = (func.count().desc(), events.c.subject)
-        rows, total = self._page(wanted, order, span)
+        rows, total = self._page(wanted, (func.count().desc(), events.c.subject), span)
         return [{**row, "last": from_microseconds(row["last"]).isoformat(timespec="seconds")} for row in rows], total
 
     def _labelled(self, span: EventSpan, by: ReportPeriod | None, kinds: list[EventKind]) -> Subquery:
-        """Return the events with the key of their group: the user, or the first day of the period."""
-        label = _user_label() if by is None else self._first_day(by)
+        """Return the events with the key of their group: the user or a former one, or the first day of the period."""
+        is_former = events.c.at < _created_at(events.c.user_name)
+        user = case((is_former, events.c.user_name + FORMER), else_=events.c.user_name)
+        label = user if by is None else self._first_day(by)
         return select(label.label("label"), events).where(*_conditions(span, kinds)).subquery()
 
     def _first_day(self, period: ReportPeriod) -> ColumnElement[Any]:
@@ -166,28 +155,18 @@ class EventReports:
         with self._database.read() as connection:
             total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
             page = connection.execute(wanted.order_by(*order).offset(span.offset).limit(span.limit))
-            return [_plain(row._asdict()) for row in page], int(total)
-
-
-def _label_name(by: ReportPeriod | None) -> str:
-    return "user" if by is None else "period"
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with decimals, to which PostgreSQL sums, as whole numbers."""
-    return {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
+            # PostgreSQL sums to decimals.
+            rows = [
+                {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
+                for row in page.mappings()
+            ]
+            return rows, int(total)
 
 
 def _created_at(user: str | ColumnElement[str]) -> ColumnElement[int]:
     """Return when the present user of a name was created; 0 where there is none, as after a deletion."""
     created_at = type_coerce(users.c.created_at, BigInteger)
     return func.coalesce(select(created_at).where(users.c.name == user).scalar_subquery(), 0)
-
-
-def _user_label() -> ColumnElement[str]:
-    """Return the name of an event's user; that of a former user of the same name says so."""
-    is_former = events.c.at < _created_at(events.c.user_name)
-    return case((is_former, events.c.user_name + FORMER), else_=events.c.user_name)
 
 
 def _conditions(span: EventSpan, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:

@@ -9,9 +9,9 @@ from stackroom.admin.analytics import analytics_tools
 from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.admin.jobs import jobs_resources, jobs_tools
 from stackroom.admin.logs import LogRing, log_resources
-from stackroom.admin.roles import users_tools
 from stackroom.admin.server import ServerTool, config_resources, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
+from stackroom.admin.users import users_tools
 from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App

@@ -24,7 +24,7 @@ from stackroom.assembly.maintenance import (
 )
 from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
-from stackroom.control.audit.reading import AuditReport
+from stackroom.control.audit.log import AuditReport
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now

@@ -20,8 +20,7 @@ from pydantic.fields import FieldInfo
 from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
 from stackroom.admin.catalogues import DESCRIBE, REMOVE, RENAME, UNDO
-from stackroom.admin.roles import ROLE_OPERATIONS
-from stackroom.admin.users import NO_ACCOUNTS, USER_OPERATIONS
+from stackroom.admin.users import NO_ACCOUNTS, ROLE_OPERATIONS, USER_OPERATIONS
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control

@@ -11,7 +11,7 @@ from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.opening import database_url
 from stackroom.model.principal import Quotas
-from stackroom.settings import RateLimitSettings, Settings
+from stackroom.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,10 @@ class Control:
     def open(cls, settings: Settings) -> "Control":
         """Open the configured control database, or the library's own, and create it if it is missing."""
         database = ControlDatabase.open(database_url(settings))
+        limits = settings.rate_limit
+        quotas = Quotas(read=limits.read_per_minute, write=limits.write_per_minute, sql=limits.sql_per_minute)
         try:
-            return cls.over(database, quotas=_quotas(settings.rate_limit))
+            return cls.over(database, quotas=quotas)
         except BaseException:
             database.close()
             raise
@@ -59,11 +61,3 @@ class Control:
         """Write queued audit entries, and close every connection."""
         self.audit.close()
         self.database.close()
-
-
-def _quotas(settings: RateLimitSettings) -> Quotas:
-    return Quotas(
-        read=settings.read_per_minute,
-        write=settings.write_per_minute,
-        sql=settings.sql_per_minute,
-    )

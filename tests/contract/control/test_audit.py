@@ -12,9 +12,7 @@ import pytest
 from sqlalchemy import inspect
 
 from stackroom.control.audit import log as audit_module
-from stackroom.control.audit import reading
-from stackroom.control.audit.log import LIMITS, AuditFilter, AuditLog
-from stackroom.control.audit.reading import HASHED_COLUMNS, hash_of
+from stackroom.control.audit.log import HASHED_COLUMNS, LIMITS, AuditFilter, AuditLog, hash_of
 from stackroom.control.database.batch_writer import ROWS_A_STATEMENT
 from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import AuditEntry, Outcome
@@ -269,7 +267,7 @@ def test_a_head_that_was_noted_wrongly_is_refused(chain: AuditLog, noted: str) -
 def test_a_chain_is_verified_in_parts_each_beginning_after_the_last(
     chain: AuditLog, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "CHECKED_AT_ONCE", 2)
+    monkeypatch.setattr(audit_module, "CHECKED_AT_ONCE", 2)
     parts = [chain.verify(most_s=0)]
     while not parts[-1].is_complete:
         parts.append(chain.verify(after=parts[-1].last, most_s=0))
@@ -326,7 +324,7 @@ def test_pages_fit_together_and_rows_are_counted_up_to_a_bound(
     pages = [filled.page(AuditFilter(), offset=offset, limit=2) for offset in (0, 2)]
     assert [[row.number for row in page.rows] for page in pages] == [[5, 4], [3, 2]]
     assert [page.total for page in pages] == [5, 5]
-    monkeypatch.setattr(reading, "MOST_COUNTED", 3)
+    monkeypatch.setattr(audit_module, "MOST_COUNTED", 3)
     assert filled.page(AuditFilter(), limit=2).total == 3
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.admin.roles import users_tools
+from stackroom.admin.users import users_tools
 from stackroom.control.audit.log import AuditLog
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate

@@ -12,7 +12,7 @@ import pytest
 
 from stackroom.admin import audit as audit_module
 from stackroom.admin.server import ServerTool, server_tools
-from stackroom.control.audit import reading
+from stackroom.control.audit import log as audit_log
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Outcome, Principal
@@ -137,7 +137,7 @@ def test_the_chain_is_verified_and_the_first_broken_row_is_named(served: Any, lo
 
 
 def test_a_long_chain_is_verified_in_parts(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "CHECKED_AT_ONCE", 3)
+    monkeypatch.setattr(audit_log, "CHECKED_AT_ONCE", 3)
     monkeypatch.setattr(audit_module, "CHECKED_S", 0)
     first = served.ask("server.query", query_type="audit_check")
     last = first["values"]["last"]

@@ -159,9 +159,9 @@ class _Refused(Exception):
 def ask(query: SqlQuery) -> Reply:
     """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
-        statement = _require_one_statement(_require_text(query.sql))
+        sql, words = _require_one_statement(_require_text(query.sql))
         with closing(_open(query)) as db:
-            return _Run(db, query, statement).reply()
+            return _Run(db, query, sql, words).reply()
     except _Refused as refusal:
         return refusal.reply
     except (apsw.Error, OSError) as error:
@@ -186,15 +186,8 @@ def _require_text(sql: str) -> str:
     return sql
 
 
-class _Statement(NamedTuple):
-    """The only statement of a text, and its tokens without space and comments."""
-
-    sql: str
-    words: Sequence[str]
-
-
-def _require_one_statement(sql: str) -> _Statement:
-    """Return the only statement; refuse none and several."""
+def _require_one_statement(sql: str) -> tuple[str, list[str]]:
+    """Return the only statement, and its tokens without space and comments; refuse none and several."""
     statements: list[list[re.Match[str]]] = [[]]
     for piece in _PIECE.finditer(sql):
         if piece.lastgroup == "end":
@@ -209,7 +202,7 @@ def _require_one_statement(sql: str) -> _Statement:
     if len(found) > 1:
         raise _Refused(Verdict.MULTI, f"there are {len(found)} statements; give one")
     (pieces,) = found
-    return _Statement(sql[pieces[0].start() : pieces[-1].end()], [piece.group() for piece in pieces])
+    return sql[pieces[0].start() : pieces[-1].end()], [piece.group() for piece in pieces]
 
 
 def _open(query: SqlQuery) -> apsw.Connection:
@@ -217,7 +210,8 @@ def _open(query: SqlQuery) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
     # the -shm file, which this process may not extend again and which the server has mapped.
-    db = apsw.Connection(f"file:{_escaped(query.path)}?mode=ro&readonly_shm=1", flags=flags)
+    path = query.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = apsw.Connection(f"file:{path}?mode=ro&readonly_shm=1", flags=flags)
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
     for option, value in SAFE_CONFIGURATION.items():
         db.config(option, value)
@@ -229,11 +223,6 @@ def _open(query: SqlQuery) -> apsw.Connection:
     return db
 
 
-def _escaped(path: str) -> str:
-    """Return a path escaped for a URI."""
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
 def quoted(name: str) -> str:
     """Return a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -242,10 +231,11 @@ def quoted(name: str) -> str:
 class _Run:
     """One statement on one connection."""
 
-    def __init__(self, db: apsw.Connection, query: SqlQuery, statement: _Statement) -> None:
+    def __init__(self, db: apsw.Connection, query: SqlQuery, sql: str, words: Sequence[str]) -> None:
         self._db = db
         self._query = query
-        self._sql, self._words = statement
+        self._sql = sql
+        self._words = words
         self._ends_at = time.process_time() + query.time_s
         self._columns: list[str] | None = None
         self._denied: str | None = None
@@ -256,7 +246,10 @@ class _Run:
 
     def reply(self) -> Reply:
         """Run the statement."""
-        self._install_guards()
+        for limit, value in LIMITS.items():
+            self._db.limit(limit, value)
+        self._db.authorizer = self._authorise
+        self._db.set_progress_handler(lambda: time.process_time() > self._ends_at, STEPS_BETWEEN_CHECKS)
         cursor = self._db.cursor()
         cursor.exec_trace = self._before_running
         collected = _Rows(limit=self._query.limit)
@@ -280,15 +273,6 @@ class _Run:
             notes=list(collected.notes),
         )
 
-    def _install_guards(self) -> None:
-        for limit, value in LIMITS.items():
-            self._db.limit(limit, value)
-        self._db.authorizer = self._authorise
-        self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
-
-    def _is_over(self) -> bool:
-        return time.process_time() > self._ends_at
-
     def _before_running(self, cursor: apsw.Cursor, _sql: str, _bindings: object) -> bool:
         """Record the columns; refuse a second statement, and one that SQLite says would write."""
         if self._columns is not None:
@@ -311,7 +295,8 @@ class _Run:
         elif action == apsw.SQLITE_FUNCTION:
             is_allowed, what = (second or "").lower() in FUNCTIONS, f"the function '{second}'"
         elif action == apsw.SQLITE_PRAGMA:
-            is_allowed, what = self._may_ask(first or "", second), f"the pragma '{first}'"
+            is_allowed = (first or "").lower() in PRAGMAS and (second or "").lower() in self._tables
+            what = f"the pragma '{first}'"
         else:
             is_allowed, what = False, "what does more than read"
         if not is_allowed:
@@ -325,9 +310,6 @@ class _Run:
         # A table of which no column is read has the name as written, possibly of a common table expression.
         return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
 
-    def _may_ask(self, pragma: str, argument: str | None) -> bool:
-        return pragma.lower() in PRAGMAS and argument is not None and argument.lower() in self._tables
-
     def _denial(self, what: str) -> str:
         readable = [*self._query.views, *self._query.tables]
         named = ", ".join(name for name in dict.fromkeys(readable))
@@ -335,7 +317,7 @@ class _Run:
 
     def _refusal(self, error: Exception) -> _Refused:
         """Return the reply for an error of SQLite."""
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        message = next(iter(str(error).splitlines()), type(error).__name__)
         if self._denied is not None:
             return _Refused(Verdict.DENIED, self._denial(self._denied))
         is_denied = isinstance(error, apsw.AuthError | apsw.ReadOnlyError | apsw.PermissionsError)
@@ -346,15 +328,12 @@ class _Run:
         if message.removeprefix("no such table: ").rpartition(".")[2].lower() in self._query.kept_away:
             return _Refused(Verdict.DENIED, self._denial(message))
         if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
-            return _Refused(Verdict.SYNTAX, self._advice(error, message))
+            if isinstance(error, apsw.BindingsError):
+                message = NO_PARAMETERS
+            elif self._words[0].upper() not in READING_VERBS:
+                message += "; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
+            return _Refused(Verdict.SYNTAX, message)
         return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
-
-    def _advice(self, error: Exception, message: str) -> str:
-        """Return what is wrong with a statement, and what would be right."""
-        if isinstance(error, apsw.BindingsError):
-            return NO_PARAMETERS
-        is_known = self._words[0].upper() in READING_VERBS
-        return message if is_known else f"{message}; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
 
 
 def _means_to_change(words: Sequence[str]) -> bool:
@@ -421,26 +400,23 @@ class _Rows:
             if not self.rows:
                 raise _Refused(Verdict.LIMIT, f"one row has more than {MOST_BYTES:,} bytes; ask for fewer columns")
             self.has_more = True
-            self._note(f"cut at {MOST_BYTES:,} bytes")
+            self.notes[f"cut at {MOST_BYTES:,} bytes"] = None
             return False
         self.rows.append(values)
         return True
 
-    def _note(self, note: str) -> None:
-        self.notes[note] = None
-
     def _plain(self, value: Any) -> Any:
         """Return a value as JSON."""
         if isinstance(value, bytes):
-            self._note("blobs are given in hexadecimal, long ones by their size")
+            self.notes["blobs are given in hexadecimal, long ones by their size"] = None
             return f"x'{value.hex()}'" if len(value) <= SHOWN_BLOB_BYTES else f"blob of {len(value):,} bytes"
         if isinstance(value, int) and abs(value) > EXACT_NUMBERS:
-            self._note("whole numbers beyond 2^53 are given as text, to be exact")
+            self.notes["whole numbers beyond 2^53 are given as text, to be exact"] = None
             return str(value)
         if isinstance(value, float) and not math.isfinite(value):
-            self._note("infinite numbers are given as text")
+            self.notes["infinite numbers are given as text"] = None
             return "Infinity" if value > 0 else "-Infinity"
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            self._note(f"texts are cut at {LONGEST_TEXT:,} characters")
+            self.notes[f"texts are cut at {LONGEST_TEXT:,} characters"] = None
             return value[:LONGEST_TEXT] + "…"
         return value

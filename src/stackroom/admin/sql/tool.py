@@ -9,18 +9,18 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema
 
 import stackroom
+from stackroom.admin.declare import declare_query_tool
 from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted, too_slow
 from stackroom.background.processes import ChildProcess
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, ForbiddenError, InputError, OverloadedError, StorageError, UnavailableError
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Cost, Principal
 from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
@@ -49,7 +49,8 @@ class SqlChildren:
         """`answer_s` bounds a call, the start of its process included."""
         self._command = tuple(command)
         self._answer_s = answer_s
-        self._environment = _bare_environment()
+        self._environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        self._environment |= {"PYTHONPATH": str(Path(stackroom.__file__).parent.parent), "PYTHONUTF8": "1"}
         self._turns = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def ask(self, query: SqlQuery) -> Reply:
@@ -59,11 +60,14 @@ class SqlChildren:
         try:
             given = json.dumps({**query._asdict(), "views": dict(query.views)}).encode() + b"\n"
             output, _errors = self._start().finish(longest_s=self._answer_s, given=given)
+            reply = json.loads(output)
+            return Reply(**{**reply, "verdict": Verdict(reply["verdict"])})
         except UnavailableError:
             return Reply(verdict=Verdict.TIMEOUT, message=too_slow(query))
+        except (ValueError, TypeError, KeyError):  # the output of a process that was ended for what it used
+            return GONE
         finally:
             self._turns.release()
-        return _reply(output)
 
     def _start(self) -> ChildProcess:
         try:
@@ -80,20 +84,6 @@ class SqlChildren:
             raise StorageError(
                 f"no process can be started for the statement: {error.strerror}; try again later"
             ) from error
-
-
-def _bare_environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**kept, "PYTHONPATH": str(Path(stackroom.__file__).parent.parent), "PYTHONUTF8": "1"}
-
-
-def _reply(output: bytes) -> Reply:
-    """Parse a reply; other output is of a process that was ended for what it used."""
-    try:
-        known = json.loads(output)
-        return Reply(**{**known, "verdict": Verdict(known["verdict"])})
-    except (ValueError, TypeError, KeyError):
-        return GONE
 
 
 ITEMS = "items"
@@ -116,7 +106,8 @@ def views_of(spec: CatalogueSpec) -> dict[str, str]:
     """Return the views of a catalogue as SELECTs, with one column for each field of its spec."""
     columns = ["id", f"coalesce(json_extract(body, '$.kind'), '{DEFAULT_KIND}') AS kind"]
     for column, name in _field_columns(spec).items():
-        columns.append(f"json_extract(body, {_quoted_text(_path(name))}) AS {quoted(column)}")
+        path = '$.fields."{}"'.format(name.replace('"', "").replace("'", "''"))
+        columns.append(f"json_extract(body, '{path}') AS {quoted(column)}")
     return {ITEMS: f"SELECT {', '.join(columns)} FROM main.records", CHANGES: CHANGES_VIEW}
 
 
@@ -124,14 +115,6 @@ def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
     """Return column → field; a field named like one of `OWN_COLUMNS` gets a trailing underscore."""
     names = list(spec.fields)[:MOST_FIELDS]
     return {f"{name}_" if name in OWN_COLUMNS else name: name for name in names}
-
-
-def _path(field: str) -> str:
-    return '$.fields."{}"'.format(field.replace('"', ""))
-
-
-def _quoted_text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
@@ -142,9 +125,6 @@ def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
             f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query; search it instead"
         )
     return path
-
-
-UNKNOWN_COLUMN = "no such column"
 
 
 class SqlParams(PagedParams, GenericParams):
@@ -212,7 +192,7 @@ class SqlTool:
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:
     """Declare `debug.sql`."""
     return [
-        ToolSpec(
+        declare_query_tool(
             name="debug.sql",
             description=(
                 "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
@@ -220,17 +200,15 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
             ),
             params=SqlParams,
             result=SqlResult,
-            action=Action.SERVER_ADMIN,
             cost=Cost.SQL,
             run=tool.run,
             text=_text,
-            count_of=attrgetter("total"),
         )
     ]
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
-    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
+    hint = _column_hint(query, spec) if "no such column" in reply.message else ""
     message = f"{reply.verdict}: {reply.message}{hint}"
     if reply.verdict is Verdict.DENIED:
         return ForbiddenError(message)

@@ -11,26 +11,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, func, select, union, update
+from sqlalchemy import Connection, Table, func, select, union, update
 
-from stackroom.control.accounts.credentials import (
-    IS_SESSION,
-    end_credentials,
-    hash_secret,
-    require_changeable,
-)
+from stackroom.control.accounts import rules
+from stackroom.control.accounts.credentials import IS_SESSION, end_credentials, hash_secret, require_changeable
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
-from stackroom.control.accounts.rules import (
-    EVERYTHING,
-    Reach,
-    reach_of_roles,
-    reach_of_user,
-    require_manager,
-    require_may_change,
-    require_may_enter,
-    require_may_give,
-    require_may_set_quotas,
-)
+from stackroom.control.accounts.rules import Reach, reach_of_roles, require_manager, require_may_give
 from stackroom.control.accounts.users import (
     NO_ROLE,
     USED,
@@ -48,14 +34,7 @@ from stackroom.control.accounts.users import (
     require_user_name,
 )
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import (
-    role_actions,
-    roles,
-    user_grants,
-    user_roles,
-    users,
-    utc_now,
-)
+from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users, utc_now
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 
@@ -66,19 +45,6 @@ ADMIN_ROLE = "admin"
 BUILTIN_ROLES = ("admin", "agent", "editor", "user")
 USUAL_ROLES = ("user",)
 ONE_TIME_BYTES = 18
-
-
-def _put_role(connection: Connection, role: Role) -> None:
-    """Replace the permissions, quotas and catalogues of a role."""
-    quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
-    connection.execute(update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas))
-    connection.execute(role_actions.delete().where(role_actions.c.role == role.name))
-    _insert(connection, role_actions, [{"role": role.name, "action": str(action)} for action in sorted(role.actions)])
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(table.insert(), rows)
 
 
 class Accounts:
@@ -124,9 +90,8 @@ class Accounts:
             require_may_give(actor, reach_of_roles(given, load_restrictions(connection), besides=granted))
             if find_user(connection, folded) is not None:
                 raise ConflictError(f"there is a user '{folded}' already; choose another name")
-            user_id = insert_user(connection, folded, created_at=self._now(), password_hash=stored)
-            connection.execute(update(users).where(users.c.id == user_id).values(catalogues=catalogues))
-            put_roles(connection, user_id, [role.name for role in given])
+            user_id = self._insert_user(connection, folded, password_hash=stored, catalogues=catalogues)
+            _put_roles(connection, user_id, given)
             _put_grants(connection, user_id, granted)
             return get_user(connection, folded)
 
@@ -138,8 +103,8 @@ class Accounts:
         with self._database.change() as connection:
             if _count_users(connection):
                 return None
-            user_id = insert_user(connection, FIRST_ADMIN, created_at=self._now(), one_time_hash=hash_secret(secret))
-            put_roles(connection, user_id, [ADMIN_ROLE])
+            user_id = self._insert_user(connection, FIRST_ADMIN, one_time_hash=hash_secret(secret))
+            _put_roles(connection, user_id, get_roles(connection, [ADMIN_ROLE]))
         return secret
 
     def delete_user(self, actor: Principal, name: str) -> None:
@@ -150,7 +115,7 @@ class Accounts:
     def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
         """Disable a user, which ends their sessions, or enable them again."""
         with self._changing(actor, name) as (connection, user):
-            connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
+            _set(connection, user, disabled=disabled)
             if disabled:
                 end_credentials(connection, user.id, IS_SESSION, at=self._now())
             return get_user(connection, user.name)
@@ -158,7 +123,7 @@ class Accounts:
     def set_catalogues(self, actor: Principal, name: str, catalogues: frozenset[str] | None) -> User:
         """Confine a user to these catalogues, or to none by a list of their own."""
         with self._changing(actor, name) as (connection, user):
-            connection.execute(update(users).where(users.c.id == user.id).values(catalogues=catalogues))
+            _set(connection, user, catalogues=catalogues)
             return get_user(connection, user.name)
 
     def end_sessions(self, actor: Principal, name: str) -> User:
@@ -172,7 +137,7 @@ class Accounts:
         with self._changing(actor, name) as (connection, user):
             given = get_roles(connection, roles)
             require_may_give(actor, reach_of_roles(given, load_restrictions(connection)))
-            put_roles(connection, user.id, [role.name for role in given])
+            _put_roles(connection, user.id, given)
             return get_user(connection, user.name)
 
     def grant(self, actor: Principal, name: str, action: Action) -> User:
@@ -198,9 +163,7 @@ class Accounts:
             require_manager(actor)
         stored = _hashed(password, name)
         with self._database.change() as connection:
-            user = _enterable(connection, actor, name)
-            _require_another(connection, user, password)
-            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+            self._put_password(connection, _enterable(connection, actor, name), password, stored)
 
     def choose_password(self, name: str, password: str) -> None:
         """Set the first password of a user who logged in with a one-time password, and end their sessions."""
@@ -209,8 +172,7 @@ class Accounts:
             user = get_user(connection, name)
             if user.has_password:
                 raise ConflictError(f"user '{user.name}' has a password already: log in with it")
-            _require_another(connection, user, password)
-            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+            self._put_password(connection, user, password, stored)
 
     def reset_password(self, actor: Principal, name: str, *, revoke_tokens: bool = False) -> str:
         """Replace a user's password with a one-time secret, which is returned; end their sessions, or tokens too."""
@@ -218,9 +180,8 @@ class Accounts:
         secret = _new_one_time_secret()
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
-            self._put_secrets(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
-            if revoke_tokens:
-                end_credentials(connection, user.id, at=self._now())
+            _set(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
+            end_credentials(connection, user.id, *([] if revoke_tokens else [IS_SESSION]), at=self._now())
         return secret
 
     def check_login(self, name: str, password: str, *, takes_one_time: bool = True) -> User | None:
@@ -229,7 +190,9 @@ class Accounts:
         Without `takes_one_time` a one-time secret is refused, and stays as it is.
         """
         folded = fold_name(name)
-        row = self._find_row(folded)
+        with self._database.read() as connection:
+            named = select(users).where(users.c.name == folded)
+            row = connection.execute(named).one_or_none() if is_storable(folded) else None
         is_right = verify_password(None if row is None else row.password_hash, password)
         one_time_hash = "" if row is None else row.one_time_hash or ""
         is_one_time = hmac.compare_digest(one_time_hash, hash_secret(password)) and takes_one_time
@@ -304,18 +267,18 @@ class Accounts:
             with _admin_left(connection, f"user '{user.name}' is the last administrator"):
                 yield connection, user
 
-    def _find_row(self, name: str) -> Row[Any] | None:
-        if not is_storable(name):
-            return None
-        with self._database.read() as connection:
-            return connection.execute(select(users).where(users.c.name == name)).one_or_none()
-
-    def _put_secrets(
-        self, connection: Connection, user: User, *, password_hash: str | None, one_time_hash: str | None
-    ) -> None:
-        values = {"password_hash": password_hash, "one_time_hash": one_time_hash}
-        connection.execute(update(users).where(users.c.id == user.id).values(values))
+    def _put_password(self, connection: Connection, user: User, password: str, stored: str) -> None:
+        """Set the password and end the sessions; refuse the user's one-time secret: whoever made it knows it."""
+        one_time = connection.execute(select(users.c.one_time_hash).where(users.c.id == user.id)).scalar_one() or ""
+        if hmac.compare_digest(one_time.removeprefix(USED), hash_secret(password)):
+            raise InputError("'password' is the one-time password, which others have seen; choose another")
+        _set(connection, user, password_hash=stored, one_time_hash=None)
         end_credentials(connection, user.id, IS_SESSION, at=self._now())
+
+    def _insert_user(self, connection: Connection, name: str, **values: Any) -> int:
+        """Insert a user without permissions, and return their id."""
+        row = {"name": name, "disabled": False, "created_at": self._now(), **values}
+        return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
 
     def _use_up(self, user_id: int, one_time_hash: str) -> bool:
         """Consume a one-time secret; True for exactly one of several concurrent callers."""
@@ -325,48 +288,49 @@ class Accounts:
             return taken.rowcount == 1
 
 
-def insert_user(
-    connection: Connection,
-    name: str,
-    *,
-    created_at: datetime,
-    password_hash: str | None = None,
-    one_time_hash: str | None = None,
-) -> int:
-    """Insert a user without permissions, and return their id."""
-    hashes = {"password_hash": password_hash, "one_time_hash": one_time_hash}
-    row = {"name": name, "disabled": False, "created_at": created_at, **hashes}
-    return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
+def _set(connection: Connection, user: User, **values: Any) -> None:
+    connection.execute(update(users).where(users.c.id == user.id).values(values))
 
 
-def put_roles(connection: Connection, user_id: int, names: Iterable[str]) -> None:
-    """Replace the roles of a user."""
-    connection.execute(user_roles.delete().where(user_roles.c.user_id == user_id))
-    _insert(connection, user_roles, [{"user_id": user_id, "role": name} for name in names])
+def _put_roles(connection: Connection, user_id: int, given: Iterable[Role]) -> None:
+    _replace(connection, user_roles, {"user_id": user_id}, "role", (role.name for role in given))
 
 
 def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
-    connection.execute(user_grants.delete().where(user_grants.c.user_id == user_id))
-    _insert(connection, user_grants, [{"user_id": user_id, "action": str(action)} for action in sorted(actions)])
+    _replace(connection, user_grants, {"user_id": user_id}, "action", map(str, sorted(actions)))
+
+
+def _put_role(connection: Connection, role: Role) -> None:
+    """Replace the permissions, quotas and catalogues of a role."""
+    quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
+    connection.execute(update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas))
+    _replace(connection, role_actions, {"role": role.name}, "action", map(str, sorted(role.actions)))
+
+
+def _replace(connection: Connection, table: Table, owner: dict[str, Any], name: str, values: Iterable[str]) -> None:
+    """Replace the rows of an owner, each with one value."""
+    connection.execute(table.delete().filter_by(**owner))
+    if rows := [{**owner, name: value} for value in values]:
+        connection.execute(table.insert(), rows)
 
 
 def _enterable(connection: Connection, actor: Principal, name: str) -> User:
     """Return the user; raise ForbiddenError if the actor may not set their password."""
     user = get_user(connection, name)
-    require_may_enter(actor, user, reach_of_user(user, load_restrictions(connection)))
+    rules.require_may_enter(actor, user, rules.reach_of_user(user, load_restrictions(connection)))
     return user
 
 
 def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
     """Return the role; raise ForbiddenError if the actor may not change it."""
     (role,) = get_roles(connection, [name])
-    require_may_change(actor, role, reach_of_roles([role], load_restrictions(connection)))
+    rules.require_may_change(actor, role, reach_of_roles([role], load_restrictions(connection)))
     return role
 
 
 def _require_may_make(actor: Principal, role: Role) -> None:
     require_may_give(actor, Reach(actions=role.actions))
-    require_may_set_quotas(actor, role.quotas)
+    rules.require_may_set_quotas(actor, role.quotas)
 
 
 def _require_no_role_with(connection: Connection, user: User, action: Action) -> None:
@@ -394,7 +358,7 @@ def _has_admin(connection: Connection) -> bool:
         role_actions, role_actions.c.role == user_roles.c.role
     )
     allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
-    holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(EVERYTHING))
+    holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(rules.EVERYTHING))
     enabled = select(users).where(users.c.disabled.is_(False), users.c.id.in_(holding_all))
     return any(user.only is None for user in load_users(connection, connection.execute(enabled).all()))
 
@@ -406,13 +370,6 @@ def _count_users(connection: Connection) -> int:
 def _hashed(password: str, user_name: str) -> str:
     require_good_password(password, user_name=user_name)
     return hash_password(password)
-
-
-def _require_another(connection: Connection, user: User, password: str) -> None:
-    """Refuse the one-time secret of a user as their password: whoever made it knows it."""
-    known = connection.execute(select(users.c.one_time_hash).where(users.c.id == user.id)).scalar_one() or ""
-    if hmac.compare_digest(known.removeprefix(USED), hash_secret(password)):
-        raise InputError("'password' is the one-time password, which others have seen; choose another")
 
 
 def _new_one_time_secret() -> str:

@@ -7,19 +7,9 @@ from sqlalchemy import Connection, insert, literal, select, update
 
 from stackroom.control.accounts.rules import require_may_restrict
 from stackroom.control.accounts.users import Restriction, User, get_roles, get_user, hidden_among, load_restrictions
+from stackroom.control.database import tables
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import (
-    REFRESH_PREFIX,
-    credentials,
-    events,
-    job_runs,
-    job_settings,
-    restriction_roles,
-    restriction_users,
-    restrictions,
-    roles,
-    users,
-)
+from stackroom.control.database.tables import REFRESH_PREFIX, restriction_roles, restriction_users, restrictions
 from stackroom.errors import ConflictError, NotFoundError
 from stackroom.library import require_name
 from stackroom.model.principal import Principal
@@ -104,14 +94,15 @@ def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
 
 def _move_names(connection: Connection, catalogue: str, new: str) -> None:
     """Give tokens, lists, schedules and figures of use the new name of a catalogue; the audit stays as it was."""
-    for table, key in ((credentials, credentials.c.id), (users, users.c.id), (roles, roles.c.name)):
+    for table, key_name in ((tables.credentials, "id"), (tables.users, "id"), (tables.roles, "name")):
+        key = table.c[key_name]
         confined = select(key.label("key"), table.c.catalogues).where(table.c.catalogues.is_not(None))
         for row in connection.execute(confined).all():
             if catalogue in row.catalogues:
                 names = (row.catalogues - {catalogue}) | {new}
                 connection.execute(update(table).where(key == row.key).values(catalogues=names))
     job, new_job = f"{REFRESH_PREFIX}{catalogue}", f"{REFRESH_PREFIX}{new}"
-    connection.execute(job_settings.delete().where(job_settings.c.name == new_job))
-    connection.execute(update(job_settings).where(job_settings.c.name == job).values(name=new_job))
-    connection.execute(update(job_runs).where(job_runs.c.job == job).values(job=new_job))
-    connection.execute(update(events).where(events.c.catalogue == catalogue).values(catalogue=new))
+    connection.execute(tables.job_settings.delete().where(tables.job_settings.c.name == new_job))
+    connection.execute(update(tables.job_settings).where(tables.job_settings.c.name == job).values(name=new_job))
+    connection.execute(update(tables.job_runs).where(tables.job_runs.c.job == job).values(job=new_job))
+    connection.execute(update(tables.events).where(tables.events.c.catalogue == catalogue).values(catalogue=new))

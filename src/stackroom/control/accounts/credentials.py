@@ -14,15 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, true, update
 
-from stackroom.control.accounts.rules import (
-    EVERYTHING,
-    Reach,
-    reach_of_user,
-    require_may_change,
-    require_may_end,
-    require_may_give,
-    require_may_issue,
-)
+from stackroom.control.accounts import rules
 from stackroom.control.accounts.users import User, find_user, fold_name, get_user, load_restrictions, load_users
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import credentials, users, utc_now
@@ -96,10 +88,7 @@ class Credentials:
     def issue_session(
         self, user: User, *, lasts: timedelta = SESSION_LASTS, must_choose_password: bool = False
     ) -> IssuedCredential:
-        """Issue a session to a user who has logged in; refuse if they were deleted or disabled since.
-
-        `must_choose_password`: it has no permission, for a user who logged in with a one-time password.
-        """
+        """Issue a session to a user who has logged in, without a permission if they `must_choose_password` first."""
         now = self._now()
         ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
         with self._database.begin() as connection:
@@ -107,8 +96,8 @@ class Credentials:
             present = find_user(connection, user.name)
             if present is None or present.id != user.id or present.disabled:
                 raise UnauthenticatedError(f"user '{user.name}' can no longer log in; ask an administrator")
-            scopes = NO_SCOPES if must_choose_password else None
-            return _issue(connection, user, kind="session", scopes=scopes, created_at=now, expires_at=now + lasts)
+            given = {"name": "", "scopes": NO_SCOPES if must_choose_password else None, "expires_at": now + lasts}
+            return _issue(connection, user, kind="session", created_at=now, **given)
 
     def issue_token(
         self,
@@ -122,27 +111,22 @@ class Credentials:
     ) -> IssuedCredential:
         """Issue a token to the actor, or to a user whom they manage."""
         now = self._now()
-        _require_token_name(name)
-        _require_lifetime(expires_in)
+        if not 1 <= len(name) <= 64 or not name.isprintable() or not name.strip():
+            raise InputError("'name' of a token must have 1 to 64 printable characters")
+        if expires_in is not None and not timedelta(0) < expires_in <= LONGEST_TOKEN:
+            raise InputError(f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days")
         narrowed = None if scopes is None else frozenset(scopes)
         confined = None if catalogues is None else frozenset(catalogues)
         for catalogue in confined or ():
             require_name(catalogue)
         with self._database.change() as connection:
             user = _owner(connection, actor, user_name)
-            require_may_issue(actor, user, confined)
+            rules.require_may_issue(actor, user, confined)
             allowed = _allowed_scopes(actor, user, narrowed)
             _require_room(connection, user, name, now=now)
-            return _issue(
-                connection,
-                user,
-                kind="token",
-                name=name,
-                scopes=allowed,
-                catalogues=confined,
-                created_at=now,
-                expires_at=None if expires_in is None else now + expires_in,
-            )
+            ends = None if expires_in is None else now + expires_in
+            given = {"name": name, "scopes": allowed, "catalogues": confined, "expires_at": ends}
+            return _issue(connection, user, kind="token", created_at=now, **given)
 
     def list_of(self, user_name: str) -> list[Credential]:
         """Return the sessions and tokens of a user, newest first, ended ones included."""
@@ -178,7 +162,7 @@ class Credentials:
             elif credential_id != shown:
                 ended = _credential(row)
                 user = get_user(connection, row.user)
-                require_may_end(actor, user, scopes=ended.scopes, catalogues=ended.catalogues)
+                rules.require_may_end(actor, user, scopes=ended.scopes, catalogues=ended.catalogues)
             connection.execute(_ending(self._now()).where(credentials.c.id == credential_id))
 
     def revoke_secret(self, secret: str) -> bool:
@@ -269,7 +253,7 @@ def _credential(row: Row[Any]) -> Credential:
         kind=row.kind,
         user=row.user,
         name=row.name,
-        scopes=None if row.scopes is None else frozenset(Action(scope) for scope in row.scopes),
+        scopes=None if row.scopes is None else frozenset(map(Action, row.scopes)),
         catalogues=row.catalogues,
         created_at=row.created_at,
         expires_at=row.expires_at,
@@ -278,31 +262,12 @@ def _credential(row: Row[Any]) -> Credential:
     )
 
 
-def _issue(
-    connection: Connection,
-    user: User,
-    *,
-    kind: Literal["session", "token"],
-    created_at: datetime,
-    expires_at: datetime | None,
-    name: str = "",
-    scopes: frozenset[Action] | None = None,
-    catalogues: frozenset[str] | None = None,
-) -> IssuedCredential:
+def _issue(connection: Connection, user: User, *, kind: Literal["session", "token"], **values: Any) -> IssuedCredential:
+    """Store a credential with these values of its columns, and return it with its secret."""
     secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
-    row = {
-        "id": secrets.token_hex(ID_BYTES),
-        "kind": kind,
-        "user_id": user.id,
-        "name": name,
-        "secret_hash": hash_secret(secret),
-        "scopes": scopes,
-        "catalogues": catalogues,
-        "created_at": created_at,
-        "expires_at": expires_at,
-    }
-    connection.execute(credentials.insert(), row)
-    return IssuedCredential(secret, _credential(connection.execute(_selected(credentials.c.id == row["id"])).one()))
+    made = {"id": secrets.token_hex(ID_BYTES), "kind": kind, "user_id": user.id, "secret_hash": hash_secret(secret)}
+    connection.execute(credentials.insert(), {**made, **values})
+    return IssuedCredential(secret, _credential(connection.execute(_selected(credentials.c.id == made["id"])).one()))
 
 
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
@@ -317,7 +282,7 @@ def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
 
 def require_changeable(connection: Connection, actor: Principal, user: User) -> None:
     """Refuse to change a user who has more than the actor."""
-    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
+    rules.require_may_change(actor, user, rules.reach_of_user(user, load_restrictions(connection)))
 
 
 def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
@@ -326,9 +291,9 @@ def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | No
     if beyond:
         known = ", ".join(sorted(user.actions)) or "nothing"
         raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
-    require_may_give(actor, Reach(actions=user.actions if scopes is None else scopes))
+    rules.require_may_give(actor, rules.Reach(actions=user.actions if scopes is None else scopes))
     # The actor knows the secret, and must not gain what the user is granted later.
-    is_for_another = actor.name != user.name and actor.actions != EVERYTHING
+    is_for_another = actor.name != user.name and actor.actions != rules.EVERYTHING
     return user.actions if scopes is None and is_for_another else scopes
 
 
@@ -339,13 +304,3 @@ def _require_room(connection: Connection, user: User, name: str, *, now: datetim
         raise ConflictError(f"user '{user.name}' has a token called '{name}': revoke it, or choose another name")
     if len(names) >= MOST_TOKENS:
         raise ConflictError(f"user '{user.name}' has {MOST_TOKENS} tokens, which is the most: revoke one first")
-
-
-def _require_token_name(name: str) -> None:
-    if not 1 <= len(name) <= 64 or not name.isprintable() or not name.strip():
-        raise InputError("'name' of a token must have 1 to 64 printable characters")
-
-
-def _require_lifetime(expires_in: timedelta | None) -> None:
-    if expires_in is not None and not timedelta(0) < expires_in <= LONGEST_TOKEN:
-        raise InputError(f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days")

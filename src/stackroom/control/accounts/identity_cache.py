@@ -69,18 +69,14 @@ class Rights:
         actions = user.actions if scopes is None else user.actions & scopes
         audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
         hidden = hidden_among(self.restrictions, user, actions)
+        quotas = [self.quotas[role] for role in user.roles] or [self.usual_quotas]
         only = catalogues if user.only is None else user.only if catalogues is None else user.only & catalogues
         return Principal(
             name=user.name,
             actions=actions,
             visibility=Visibility(audiences=audiences, only=only, hidden=hidden),
-            quotas=self._most_generous([self.quotas[role] for role in user.roles]),
+            quotas=Quotas(**{cost: max(quota.of(cost) for quota in quotas) for cost in Cost}),
         )
-
-    def _most_generous(self, quotas: Sequence[Quotas]) -> Quotas:
-        if not quotas:
-            return self.usual_quotas
-        return Quotas(**{cost: max(quota.of(cost) for quota in quotas) for cost in Cost})
 
 
 def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
@@ -139,11 +135,7 @@ class IdentityCache:
         """Resolve a secret from the cache, without waiting; None: not cached or stale, call `identify`."""
         if self._database.round_trips is not None:
             return None
-        key = hash_secret(secret)
-        at, change_stamp = self._monotonic(), self._database.change_stamp()
-        with self._guard:
-            is_fresh = self._is_fresh(at, change_stamp)
-        return self._find_kept(key) if is_fresh else None
+        return self._find_kept(hash_secret(secret)) if self._is_fresh() else None
 
     def identify(self, secret: str) -> Identity | None:
         """Resolve a secret by the database, or from the cache if its rights are still those; None: not valid."""
@@ -157,15 +149,19 @@ class IdentityCache:
             if known is None:
                 raise
             return known
-        known = self._find_kept(key)
-        if known is not None:
+        if (known := self._find_kept(key)) is not None:
             return known
-        kept = self._from_database(secret)
-        if kept is None:
-            return None
-        self._credentials.record_use([kept.credential])
-        self._keep(kept, key, version=version)
-        return kept.identity
+        with self._database.read() as connection:
+            found = find_by_secret(connection, secret, now=self._now())
+            if found is None:
+                return None
+            identity = _identity(*found, load_rights(connection, self._default_quotas))
+        self._credentials.record_use([found[0]])
+        with self._guard:
+            # An identity that was read while rights changed is used once, and not cached.
+            if version == self._version:
+                self._put(identity, key, found[0])
+        return identity
 
     def refresh(self) -> bool:
         """Read the database's version; if it changed since the last call, drop every entry and return True.
@@ -192,13 +188,20 @@ class IdentityCache:
 
         Identities that are not cached are read together; while the database does not answer, they count as not valid.
         """
-        known = self._are_cached(identities)
-        unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
-        found: Mapping[Identity, Identity] = {}
+        is_fresh = self._is_fresh() or self.may_do_without
+        with self._guard:
+            kept = [one for one in identities if is_fresh and self._by_credential.get(one.credential_id) == one]
+        found = {one: one for one in kept if self._is_running(one)}
+        unknown = [one for one in identities if one not in found]
         if unknown and not (self._is_down and self._monotonic() > self._read_at + FRESH_S):
             with suppress(StorageError):
-                found = self._read_again(unknown)
-        return [one if is_known else found.get(one) for one, is_known in zip(identities, known, strict=True)]
+                version = self._read_version()
+                read = self._read_again(unknown)
+                with self._guard:
+                    for one in read.values() if version == self._version else ():
+                        self._put(one)
+                found |= read
+        return [found.get(one) for one in identities]
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
         """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
@@ -247,58 +250,38 @@ class IdentityCache:
         """Read the entries again that a change of rights has ended, so that their callers are known in an outage."""
         with self._guard:
             former, self._former = self._former, {}
-        running = [kept.identity for kept in former.values() if self._is_running(kept.identity)]
-        if not running:
-            return
-        with self._database.read() as connection:
-            found = _find_current(connection, running, load_rights(connection, self._default_quotas), now=self._now())
+        found = self._read_again(kept.identity for kept in former.values())
         with self._guard:
             for key, kept in former.items() if version == self._version else ():
                 if kept.identity in found and key not in self._by_secret:
-                    _put(self._by_secret, key, _Kept(found[kept.identity], kept.credential))
-                    _put(self._by_credential, kept.identity.credential_id, found[kept.identity])
+                    self._put(found[kept.identity], key, kept.credential)
 
-    def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
-        """Tell whether entries may be used; called with the lock held."""
-        return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S
-
-    def _keep(self, kept: _Kept, key: str, *, version: int) -> None:
+    def _is_fresh(self) -> bool:
+        """Tell whether entries may be used."""
+        at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
-            # An identity that was read while rights changed is used once, and not cached.
-            if version == self._version:
-                _put(self._by_secret, key, kept)
-                _put(self._by_credential, kept.identity.credential_id, kept.identity)
+            return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S
 
-    def _from_database(self, secret: str) -> _Kept | None:
-        with self._database.read() as connection:
-            found = find_by_secret(connection, secret, now=self._now())
-            if found is None:
-                return None
-            credential, user = found
-            rights = load_rights(connection, self._default_quotas)
-        return _Kept(_identity(credential, user, rights), credential)
+    def _put(self, identity: Identity, key: str = "", credential: Credential | None = None) -> None:
+        """Add an entry, by its secret too if that is known; called with the lock held."""
+        _put(self._by_credential, identity.credential_id, identity)
+        if credential is not None:
+            _put(self._by_secret, key, _Kept(identity, credential))
 
     def _is_running(self, identity: Identity) -> bool:
         return identity.expires_at is None or identity.expires_at > self._now()
 
-    def _are_cached(self, identities: Iterable[Identity]) -> list[bool]:
-        """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
-        at, change_stamp = self._monotonic(), self._database.change_stamp()
-        with self._guard:
-            is_fresh = self._is_fresh(at, change_stamp) or self.may_do_without
-            kept = [self._by_credential.get(one.credential_id) == one for one in identities]
-        return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
-
-    def _read_again(self, identities: Iterable[Identity]) -> Mapping[Identity, Identity]:
-        """Return those identities that are still valid, each with the rights that it has now, and cache these."""
-        version = self._read_version()
+    def _read_again(self, identities: Iterable[Identity]) -> dict[Identity, Identity]:
+        """Return those identities that are still valid, each with the rights that it has now."""
         running = [one for one in identities if self._is_running(one)]
+        if not running:
+            return {}
         with self._database.read() as connection:
-            found = _find_current(connection, running, load_rights(connection, self._default_quotas), now=self._now())
-        with self._guard:
-            for one in found.values() if version == self._version else ():
-                _put(self._by_credential, one.credential_id, one)
-        return found
+            ids = sorted({one.credential_id for one in running})
+            valid = find_by_ids(connection, ids, now=self._now())
+            rights = load_rights(connection, self._default_quotas)
+        present = {one: _identity(credential, user, rights) for one, (credential, user) in valid.items()}
+        return {one: present[one.credential_id] for one in running if one.credential_id in present}
 
     def _note_uses(self) -> None:
         """Once a minute, record in the database which credentials were used since."""
@@ -321,16 +304,6 @@ def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
         scopes=credential.scopes,
         must_choose_password=credential.must_choose_password,
     )
-
-
-def _find_current(
-    connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
-) -> dict[Identity, Identity]:
-    """Return those identities that the database has, each with the rights that it has now."""
-    ids = sorted({one.credential_id for one in identities})
-    credentials = find_by_ids(connection, ids, now=now).values()
-    present = {credential.id: _identity(credential, user, rights) for credential, user in credentials}
-    return {one: present[one.credential_id] for one in identities if one.credential_id in present}
 
 
 def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:

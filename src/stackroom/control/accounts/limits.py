@@ -131,7 +131,10 @@ class LoginLimiter:
         """Count a login attempt by its user name and address; raise RateLimitedError if there were too many."""
         wait_s = self._window.take(f"from {_network(address)}", LOGINS_BY_ADDRESS)
         if wait_s is None:
-            wait_s = self._window.take(self._name_key(name, address), LOGINS_BY_NAME)
+            known = _known_key(name, address)
+            with self._guard:
+                key = known if known in self._known else f"as {name.lower()[:100]}"
+            wait_s = self._window.take(key, LOGINS_BY_NAME)
         if wait_s is not None:
             raise _refusal("too many attempts to log in", wait_s)
 
@@ -143,11 +146,6 @@ class LoginLimiter:
             self._known.move_to_end(key)
             while len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
-
-    def _name_key(self, name: str, address: str) -> str:
-        known = _known_key(name, address)
-        with self._guard:
-            return known if known in self._known else f"as {name.lower()[:100]}"
 
 
 def _refusal(what: str, wait_s: float) -> RateLimitedError:

@@ -20,7 +20,7 @@ from stackroom.control.database.tables import (
     users,
 )
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.model.principal import Action, Quotas
+from stackroom.model.principal import Action, Cost, Quotas
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 RESERVED = frozenset({"local", "anonymous"})
@@ -140,10 +140,24 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     role_names = _grouped(connection.execute(having).all())
     granting = select(user_grants.c.user_id, user_grants.c.action).where(user_grants.c.user_id.in_(ids))
     grants = _grouped(connection.execute(granting).all())
-    return [
-        _user(row, tuple(role_names[row.id]), frozenset(Action(grant) for grant in grants[row.id]), of_roles)
-        for row in rows
-    ]
+    loaded = []
+    for row in rows:
+        names, granted = role_names[row.id], frozenset(map(Action, grants[row.id]))
+        user = User(
+            id=row.id,
+            name=row.name,
+            roles=tuple(names),
+            granted=granted,
+            actions=granted.union(*(of_roles[name].actions for name in names)),
+            disabled=row.disabled,
+            has_password=row.password_hash is not None,
+            has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
+            created_at=row.created_at,
+            catalogues=row.catalogues,
+            only=only_of(row.catalogues, [of_roles[name] for name in names]),
+        )
+        loaded.append(user)
+    return loaded
 
 
 def only_of(own: frozenset[str] | None, roles: Sequence[Role]) -> frozenset[str] | None:
@@ -153,30 +167,14 @@ def only_of(own: frozenset[str] | None, roles: Sequence[Role]) -> frozenset[str]
     return own if shown is None else shown if own is None else shown & own
 
 
-def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_roles: Mapping[str, Role]) -> User:
-    return User(
-        id=row.id,
-        name=row.name,
-        roles=names,
-        granted=granted,
-        actions=granted.union(*(of_roles[name].actions for name in names)),
-        disabled=row.disabled,
-        has_password=row.password_hash is not None,
-        has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
-        created_at=row.created_at,
-        catalogues=row.catalogues,
-        only=only_of(row.catalogues, [of_roles[name] for name in names]),
-    )
-
-
 def load_roles(connection: Connection) -> list[Role]:
     """Return every role, ordered by name."""
     actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
     return [
         Role(
             name=row.name,
-            actions=frozenset(Action(action) for action in actions[row.name]),
-            quotas=_quotas(row),
+            actions=frozenset(map(Action, actions[row.name])),
+            quotas=None if row.read_quota is None else Quotas(**{cost: getattr(row, f"{cost}_quota") for cost in Cost}),
             catalogues=row.catalogues,
         )
         for row in connection.execute(select(roles).order_by(roles.c.name))
@@ -192,12 +190,6 @@ def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
             there = ", ".join(known)
             raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}")
     return [known[name] for name in wanted]
-
-
-def _quotas(row: Row[Any]) -> Quotas | None:
-    if row.read_quota is None:
-        return None
-    return Quotas(read=row.read_quota, write=row.write_quota, sql=row.sql_quota)
 
 
 def _grouped(pairs: Iterable[Any]) -> defaultdict[Any, list[str]]:
@@ -221,17 +213,12 @@ Restrictions = Mapping[str, Restriction]
 
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:
     """Return the restriction of each restricted catalogue, by name."""
-    of_users: dict[str, set[str]] = {}
-    of_roles: dict[str, set[str]] = {}
-    for name in connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars():
-        of_users[name], of_roles[name] = set(), set()
-    if not of_users:
+    names = connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars().all()
+    if not names:
         return {}
-    for catalogue, user in connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users)):
-        of_users[catalogue].add(user)
-    for catalogue, role in connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role)):
-        of_roles[catalogue].add(role)
-    return {name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name])) for name in of_users}
+    of_users = _grouped(connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users)))
+    of_roles = _grouped(connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role)))
+    return {name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name])) for name in names}
 
 
 def hidden_among(known: Restrictions, user: User, actions: frozenset[Action]) -> frozenset[str]:

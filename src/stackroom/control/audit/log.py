@@ -1,67 +1,124 @@
-"""The audit log: every call, in rows of a hash chain (`chain`), which `reading` reads.
+"""The audit log: every call, in rows of a hash chain.
 
 Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
 nothing can be written, calls are refused in the end rather than go unaudited. A call that changes something is noted
 before it runs, and its row removes the note: a note that stays is of a process that was killed, and becomes a row with
-the outcome `interrupted`. Old rows can be pruned, which the chain records. Commit point: the end of a transaction in
-which `_extend_chain` is called.
+the outcome `interrupted`. Commit point: the end of a transaction in which `_extend_chain` is called.
+
+Each row's hash covers the row and the hash before it, so any change is detected. A person who can write the database
+could build a whole new chain; that is detected by a head that was kept elsewhere (`expect`). Rows may be pruned from
+the beginning. The chain then begins at its anchor, the last row that was pruned, and a later row of the chain records
+it: rows that were removed without such a row are detected.
 """
 
+import hashlib
 import json
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from stackroom.control.audit.reading import (
-    COLUMNS,
-    HASHED_COLUMNS,
-    PRUNING,
-    AuditFilter,
-    AuditPage,
-    AuditReport,
-    AuditRow,
-    Head,
-    begin_check,
-    find_anchor,
-    find_head,
-    follow_rows,
-    hash_of,
-    parse_head,
-    read_page,
-    verify_rows,
-)
+from stackroom.control.database import tables
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import (
+    FIRST_HASH,
     audit,
-    audit_anchor,
     audit_begun,
-    audit_head,
     from_microseconds,
     storable,
     to_microseconds,
     utc_now,
 )
-from stackroom.errors import StorageError
+from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
-
-__all__ = ["AuditFilter", "AuditLog", "AuditPage", "AuditReport", "AuditRow"]
 
 LOG = logging.getLogger(__name__)
 LIMITS = BatchLimits(group_rows=200, group_s=0.2)
 PRUNED_AT_ONCE = 5_000
 REBUILT_AT_ONCE = 500
+CHECKED_AT_ONCE = 1000
 MOST_PARAMETERS = 65_536
 """How many characters of parameters a row holds."""
+MOST_COUNTED = 100_000
+"""Up to how many rows are counted; a page of more rows says that there are at least so many."""
+MOST_DIGITS = 18
+COLUMNS = tuple(audit.c)
+HASHED_COLUMNS = tuple(column.name for column in COLUMNS if column is not audit.c.hash)
+"""In the order in which they are hashed."""
+PRUNING = "audit/prune"
+"""The operation of a row that records a pruning; its target is the head of the last row that was pruned."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The number and the hash of a row, such as the last."""
+
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """The result of checking the audit, or a part of it."""
+
+    rows: int
+    """How many rows are as they were written."""
+    first_problem: str | None
+    """The first row that is not as it was written, and why; None if all are."""
+    last: str
+    """`NUMBER:HASH` of the last row that was checked; the next part begins after it."""
+    head: str | None
+    """That of the last row that was written; kept elsewhere, it later proves that nothing before it was rewritten."""
+    is_complete: bool
+    """Whether every row up to the head was checked."""
+    pruned: int
+    """How many older rows were pruned; they are not counted in `rows`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow(AuditEntry):
+    """An entry as it is stored."""
+
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """The rows that are wanted; None: any."""
+
+    principal: str | None = None
+    operation: str | None = None
+    target: str | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """The end, exclusive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """A page of rows, newest first."""
+
+    rows: list[AuditRow]
+    total: int
+    """How many rows match, counted up to `MOST_COUNTED`."""
+
+
+BEGINNING = Head(0, FIRST_HASH)
 
 
 class AuditLog:
@@ -90,7 +147,8 @@ class AuditLog:
             with self._database.begin() as connection:
                 head = _lock_head(connection)
                 wanted = select(audit_begun).where(audit_begun.c.at < to_microseconds(before)).limit(REBUILT_AT_ONCE)
-                begun = [_interrupted(row) for row in connection.execute(wanted.order_by(audit_begun.c.at))]
+                rows = connection.execute(wanted.order_by(audit_begun.c.at))
+                begun = [AuditEntry(**_read_call(row), outcome=Outcome.INTERRUPTED) for row in rows]
                 if not begun:
                     return added
                 call_ids = [entry.call_id for entry in begun]
@@ -117,8 +175,14 @@ class AuditLog:
 
     def page(self, wanted: AuditFilter, *, offset: int = 0, limit: int = 20) -> AuditPage:
         """Return a page of the rows that are wanted, newest first."""
+        conditions = _conditions_of(wanted)
+        newest_first = select(*COLUMNS).where(*conditions).order_by(audit.c.number.desc()).offset(offset).limit(limit)
+        counted = select(audit.c.number).where(*conditions).limit(MOST_COUNTED).subquery()
         with self._reading() as connection:
-            return read_page(connection, wanted, offset=offset, limit=limit)
+            return AuditPage(
+                rows=[_audit_row(row) for row in connection.execute(newest_first)],
+                total=int(connection.execute(select(func.count()).select_from(counted)).scalar_one()),
+            )
 
     def verify(
         self, *, expect: str | None = None, after: str | None = None, most_s: float = float("inf")
@@ -127,11 +191,27 @@ class AuditLog:
 
         With `after` (`NUMBER:HASH`), only the rows after that one are checked; and for so long at most.
         """
-        expected = None if expect is None else parse_head(expect)
-        start = None if after is None else parse_head(after, name="head")
+        expected = None if expect is None else _parse_head(expect, name="expect")
+        start = None if after is None else _parse_head(after, name="head")
         ends_at = time.monotonic() + most_s
         with self._reading() as connection:
-            return verify_rows(connection, expect=expected, after=start, go_on=lambda: time.monotonic() < ends_at)
+            head, anchor = _find_head(connection), _find_anchor(connection)
+            if start is None:
+                check = _begin_check(connection, anchor)
+            else:
+                check = _ChainCheck(connection, start, problem=_problem_with_noted(connection, start, anchor))
+            is_complete = check.follow(go_on=lambda: time.monotonic() < ends_at)
+            problem = check.find_problem_at_end(head) if is_complete else check.problem
+            if problem is None and expected is not None:
+                problem = _problem_with_noted(connection, expected, anchor)
+        return AuditReport(
+            rows=check.rows,
+            first_problem=problem,
+            last=str(check.last),
+            head=None if head is None else str(head),
+            is_complete=is_complete,
+            pruned=anchor.number,
+        )
 
     def prune(self, before: datetime) -> int:
         """Remove the oldest rows, up to the first that is not older than this, and return how many.
@@ -142,7 +222,7 @@ class AuditLog:
         with self._reading() as connection:
             newer = select(func.min(audit.c.number)).where(audit.c.at >= to_microseconds(before))
             kept_from = connection.execute(newer).scalar_one()
-            head = find_head(connection)
+            head = _find_head(connection)
         last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
         entry = AuditEntry(
             at=utc_now(),
@@ -163,9 +243,9 @@ class AuditLog:
         """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
         with self._database.begin() as connection:
             head = _lock_head(connection)
-            anchor = find_anchor(connection)
-            check = begin_check(connection, anchor)
-            follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
+            anchor = _find_anchor(connection)
+            check = _begin_check(connection, anchor)
+            check.follow(last=min(last, anchor.number + PRUNED_AT_ONCE))
             if check.problem is not None:
                 raise StorageError(
                     f"nothing is pruned, since the audit is not whole: {check.problem}; see stackroom audit verify"
@@ -173,7 +253,7 @@ class AuditLog:
             if not check.rows:
                 return 0
             connection.execute(delete(audit).where(audit.c.number <= check.last.number))
-            connection.execute(update(audit_anchor).values(number=check.last.number, hash=check.last.hash))
+            connection.execute(update(tables.audit_anchor).values(number=check.last.number, hash=check.last.hash))
             parameters = {**entry.parameters, "rows": check.rows}
             _extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
         return check.rows
@@ -195,6 +275,117 @@ class AuditLog:
         self._begun -= ended
 
 
+class _ChainCheck:
+    """Follows the rows of the chain after a head, up to the first that is not as it was written."""
+
+    def __init__(self, connection: Connection, start: Head, *, problem: str | None = None) -> None:
+        self.problem = problem
+        self.last = start
+        self._start = start
+        self._connection = connection
+
+    @property
+    def rows(self) -> int:
+        """How many rows are as they were written."""
+        return self.last.number - self._start.number
+
+    def follow(self, *, last: int | None = None, go_on: Callable[[], bool] = lambda: True) -> bool:
+        """Check the rows that follow, up to `last`, a page at a time; tell whether it saw them all."""
+        wanted = select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)
+        if last is not None:
+            wanted = wanted.where(audit.c.number <= last)
+        while self.problem is None:
+            page = self._connection.execute(wanted.where(audit.c.number > self.last.number)).all()
+            for *values, digest in page:
+                self.problem = self._problem_with(values, digest)
+                if self.problem is not None:
+                    return True
+                self.last = Head(values[0], digest)
+            if len(page) < CHECKED_AT_ONCE:
+                return True
+            if not go_on():
+                return False
+        return True
+
+    def find_problem_at_end(self, head: Head | None) -> str | None:
+        """Return the first problem, or how the last row differs from the head; None if all is as it was written."""
+        last = self.last.number
+        if self.problem is not None:
+            return self.problem
+        if head is None:
+            return "the head of the audit is missing"
+        if last < head.number:
+            return f"row {last + 1} is missing: {head.number} rows were written"
+        if last > head.number:
+            return f"row {head.number + 1} was not written by Stackroom, which wrote {head.number}"
+        return None if self.last == head else f"row {last} is not the one that was written last"
+
+    def _problem_with(self, values: Sequence[Any], digest: str) -> str | None:
+        number, wanted = values[0], self.last.number + 1
+        if number != wanted:
+            is_late = isinstance(number, int) and number > wanted
+            return f"row {wanted} is missing" if is_late else f"row {number} was not written by Stackroom"
+        if hash_of(self.last.hash, values) != digest:
+            return f"row {number} is not as it was written, or the row before it is not"
+        return None
+
+
+def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
+    """Return a check of all rows, those after the anchor; a row before it, or no note of its pruning, is a problem."""
+    before = connection.execute(select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)).first()
+    if before is not None:
+        return _ChainCheck(connection, anchor, problem=f"row {before.number} was not written by Stackroom")
+    noting = select(audit.c.number).where(audit.c.target == str(anchor), audit.c.operation == PRUNING).limit(1)
+    if anchor == BEGINNING or connection.execute(noting).first() is not None:
+        return _ChainCheck(connection, anchor)
+    return _ChainCheck(
+        connection, anchor, problem=f"rows up to {anchor.number} are missing, and no row says that they were pruned"
+    )
+
+
+def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
+    """Return why a head that was noted is not that of a row of the chain, or of the last that was pruned."""
+    wanted = select(audit.c.hash).where(audit.c.number == noted.number)
+    is_anchor = noted.number == anchor.number
+    digest = anchor.hash if is_anchor else connection.execute(wanted).scalar_one_or_none()
+    if digest == noted.hash:
+        return None
+    if digest is not None:
+        return f"row {noted.number} does not have the expected hash: rows up to it were rewritten"
+    was = f"was pruned with all rows up to {anchor.number}" if noted.number < anchor.number else "is missing"
+    return f"row {noted.number}, which is expected, {was}"
+
+
+def _conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    """Return the conditions of a filter."""
+    texts = {column: getattr(wanted, column.name) for column in (audit.c.principal, audit.c.operation, audit.c.target)}
+    found: list[ColumnElement[bool]] = [column == storable(text) for column, text in texts.items() if text is not None]
+    if wanted.outcome is not None:
+        found.append(audit.c.outcome == str(wanted.outcome))
+        if wanted.outcome != Outcome.OK:
+            found.append(audit.c.outcome != str(Outcome.OK))  # lets the database use the partial index
+    if wanted.since is not None:
+        found.append(audit.c.at >= to_microseconds(wanted.since))
+    if wanted.until is not None:
+        found.append(audit.c.at < to_microseconds(wanted.until))
+    return found
+
+
+def hash_of(previous: str, values: Sequence[Any]) -> str:
+    """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with that hash."""
+    canonical = _CANONICAL.encode(list(values))
+    return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
+
+
+def _parse_head(text: str, *, name: str) -> Head:
+    """Parse a head of the form `NUMBER:HASH`."""
+    number, _, digest = text.strip().partition(":")
+    is_number = number.isdecimal() and len(number) <= MOST_DIGITS
+    if not is_number or len(digest) != len(FIRST_HASH):
+        raise InputError(f"'{name}' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
+    return Head(int(number), digest.lower())
+
+
 def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
     """Append rows to the chain, whose head is locked."""
     rows = []
@@ -208,12 +399,28 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
         raise StorageError(
             "the audit has rows past its end, which Stackroom did not write; check it: stackroom audit verify"
         ) from error
-    connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
+    connection.execute(update(tables.audit_head).values(number=last.number, hash=last.hash))
+
+
+def _find_head(connection: Connection, *, lock: bool = False) -> Head | None:
+    """Return the last row that was written; None if its note is missing."""
+    return _read_head(connection, tables.audit_head, lock=lock)
+
+
+def _find_anchor(connection: Connection) -> Head:
+    """Return the last row that was pruned; the beginning if its note is missing."""
+    return _read_head(connection, tables.audit_anchor) or BEGINNING
+
+
+def _read_head(connection: Connection, table: Table, *, lock: bool = False) -> Head | None:
+    wanted = select(table.c.number, table.c.hash).where(table.c.id == 1)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
+    return None if row is None else Head(row.number, row.hash)
 
 
 def _lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
-    head = find_head(connection, lock=True)
+    head = _find_head(connection, lock=True)
     if head is None:
         raise StorageError(
             "the head of the audit is missing, which Stackroom never takes away; check it: stackroom audit verify"
@@ -226,11 +433,7 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
     return (
         number,
         to_microseconds(entry.at),
-        storable(entry.call_id),
-        storable(entry.principal),
-        storable(entry.via),
-        storable(entry.operation),
-        storable(entry.target),
+        *map(storable, (entry.call_id, entry.principal, entry.via, entry.operation, entry.target)),
         _json(entry.parameters),
         str(entry.outcome),
         None if entry.error_code is None else storable(entry.error_code),
@@ -240,17 +443,24 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
     )
 
 
-def _interrupted(row: Any) -> AuditEntry:
-    return AuditEntry(
-        at=from_microseconds(row.at),
-        call_id=row.call_id,
-        principal=row.principal,
-        via=row.via,
-        operation=row.operation,
-        target=row.target,
-        parameters=json.loads(row.parameters),
-        outcome=Outcome.INTERRUPTED,
+def _audit_row(row: Any) -> AuditRow:
+    """Return a row of the table as a value."""
+    return AuditRow(
+        **_read_call(row),
+        number=row.number,
+        outcome=Outcome(row.outcome),
+        error_code=row.error_code,
+        duration_ms=row.duration_us / 1000,
+        result_bytes=row.result_bytes,
+        result_digest=row.result_digest,
+        hash=row.hash,
     )
+
+
+def _read_call(row: Any) -> dict[str, Any]:
+    """Return what a row says of who called what."""
+    texts = {name: getattr(row, name) for name in tables.CALL_TEXTS}
+    return {**texts, "at": from_microseconds(row.at), "parameters": json.loads(row.parameters)}
 
 
 def _json(parameters: Any) -> str:

@@ -18,29 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    MetaData,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    select,
-    text,
-    update,
-)
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import (
-    ArgumentError,
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    NotSupportedError,
-    ProgrammingError,
-    SQLAlchemyError,
-)
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, exc, inspect, make_url, select, text, update
 
 from stackroom import LAYOUTS
 from stackroom.control.database.tables import (
@@ -73,7 +51,7 @@ FORMS = "postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
 POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
 POSTGRESQL_MODULE = "stackroom.control.database.postgresql"
 """Loaded where it is needed, since its driver is an extra."""
-MISUSES = (IntegrityError, DataError, NotSupportedError)
+MISUSES = (exc.IntegrityError, exc.DataError, exc.NotSupportedError)
 """Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
 """PostgreSQL: no permission; no such table. The database was changed from outside."""
@@ -117,11 +95,16 @@ class ControlDatabase:
     def open(cls, url: str) -> "ControlDatabase":
         """Open the database at this address, and create its tables if it is empty."""
         if POSTGRESQL.match(url):
-            address = _load_driver().PostgresAddress.parse(url)
+            try:
+                driver = importlib.import_module(POSTGRESQL_MODULE)
+            except ImportError:
+                advice = "the extra 'postgres': pip install 'psycopg[binary]'"
+                raise InputError(f"PostgreSQL needs its driver, {advice}") from None
+            address = driver.PostgresAddress.parse(url)
             database = cls(address.open_engine(), name=address.name, address=address)
         else:
-            parsed = _parse(url)
-            database = cls(_sqlite_engine(parsed), name=str(parsed.database))
+            engine = _sqlite_engine(url)
+            database = cls(engine, name=str(engine.url.database))
         try:
             database._require_schema()
         except BaseException:
@@ -141,7 +124,7 @@ class ControlDatabase:
     def begin(self) -> Iterator[Connection]:
         """Open a write transaction, committed if the block does not raise."""
         known = self._require_file()
-        with self._writing() as connection:
+        with self._transaction(self._writer) as connection:
             yield connection
         if self._file is not None and self._file.find() != known:
             raise StorageError(f"{REPLACED} while it was written to, and the change may be lost; try again")
@@ -163,7 +146,7 @@ class ControlDatabase:
     def read(self) -> Iterator[Connection]:
         """Open a read transaction over one snapshot."""
         self._require_file()
-        with self._reading() as connection:
+        with self._transaction(self._reader) as connection:
             yield connection
 
     def version(self) -> int:
@@ -192,30 +175,24 @@ class ControlDatabase:
         self._create_missing(tables)
 
     def _create_missing(self, tables: MetaData) -> None:
-        with self._reading() as connection:
+        with self._transaction(self._reader) as connection:
             present = set(inspect(connection).get_table_names())
         if present.issuperset(tables.tables):
             return
-        with self._writing() as connection:
+        with self._transaction(self._writer) as connection:
             self._lock_schema(connection)
             tables.create_all(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._failures(), self._writer.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with self._failures(), self._reader.begin() as connection:
+    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        with self._failures(), engine.begin() as connection:
             yield connection
 
     def _require_file(self) -> "FileIdentity | None":
         """Return the identity of the file that is open; open another that has its path, refuse where none has."""
         if self._file is None:
             return None
-        known = self._file.known
-        if self._file.find() == known:
+        if self._file.find() == (known := self._file.known):
             self._file.note_log()
             return known
         with self._reopening:
@@ -232,7 +209,7 @@ class ControlDatabase:
             raise StorageError(f"the control database was removed or replaced: {problem}", detail=detail)
         self._engine.dispose()
         _use_write_ahead_log(Path(file.path))
-        with self._reading() as connection:
+        with self._transaction(self._reader) as connection:
             if self._schema_version(connection) == 0:
                 raise StorageError(f"{REPLACED} by an empty one; put a copy of it back", detail=self.name)
         self._require_schema()
@@ -249,7 +226,7 @@ class ControlDatabase:
         """Turn failures of the database, but not misuse of it, into StorageError."""
         try:
             yield
-        except (SQLAlchemyError, UnicodeDecodeError) as error:
+        except (exc.SQLAlchemyError, UnicodeDecodeError) as error:
             if not _is_outage(error):
                 raise
             detail = f"{self.name}: {self._reason(error)}"
@@ -258,20 +235,19 @@ class ControlDatabase:
 
     def _log_once(self, detail: str) -> None:
         """Log a failure, unless the last one was the same not long ago: every call meets it."""
-        now = time.monotonic()
         last, at = self._last_logged
-        if detail != last or now - at >= LOG_AGAIN_S:
-            self._last_logged = detail, now
+        if detail != last or time.monotonic() - at >= LOG_AGAIN_S:
+            self._last_logged = detail, time.monotonic()
             logger.error("the control database failed: %s", detail)
 
     def _reason(self, error: Exception) -> str:
-        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         return lines[0].replace(self._password, "***") if self._password else lines[0]
 
     def _require_schema(self) -> None:
         """Create the tables of an empty database, bring those of a former version up to date, refuse another."""
-        with self._reading() as connection:
+        with self._transaction(self._reader) as connection:
             version = self._schema_version(connection)
         if version == FORMER_VERSION and (file := find_file(self)) is not None:
             kept = file.with_name(f"{file.name}.layout-{version}")
@@ -298,18 +274,19 @@ class ControlDatabase:
     def _index_rows(self) -> None:
         """Index every column of some tables: SQLite compares rows with indexes, and so finds a bit that changed."""
         indexes = {f"{table.name}_whole": ", ".join(table.c.keys()) for table in WHOLE_ROWS}
-        with self._reading() as connection:
+        with self._transaction(self._reader) as connection:
             present = set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
         if present.issuperset(indexes):
             return
-        with suppress(StorageError), self._writing() as connection:  # of a file that cannot be written, reads go on
+        # Of a file that cannot be written, reads go on.
+        with suppress(StorageError), self._transaction(self._writer) as connection:
             for name, columns in indexes.items():
                 table = name.removesuffix("_whole")
                 connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})")
 
     def _create_schema(self) -> int:
         """Create or upgrade the tables, unless another process has meanwhile; return the version after it."""
-        with self._writing() as connection:
+        with self._transaction(self._writer) as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
             if version not in (0, FORMER_VERSION):
@@ -383,10 +360,16 @@ class _OpenedFile:
         if self.find() != self.known:
             return None
         with self._guard:
+            if self._is_closed:
+                return None
             try:
-                return self._read()
+                if self._connection is None:
+                    self._connection = _connect(self.path, timeout=0)
+                # All rows, so that no open cursor keeps this snapshot.
+                rows = self._connection.execute(VERSION_SQL).fetchall()
             except sqlite3.Error:
                 return None
+        return int(rows[0][0]) if rows else None
 
     def close(self) -> None:
         """Close the connection."""
@@ -398,15 +381,6 @@ class _OpenedFile:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _read(self) -> int | None:
-        if self._is_closed:
-            return None
-        if self._connection is None:
-            self._connection = _connect(self.path, timeout=0)
-        # All rows, so that no open cursor keeps this snapshot.
-        rows = self._connection.execute(VERSION_SQL).fetchall()
-        return int(rows[0][0]) if rows else None
 
 
 def _identity_of(path: str) -> FileIdentity | None:
@@ -423,32 +397,21 @@ def _connect(path: str, *, timeout: float = BUSY_TIMEOUT_S) -> sqlite3.Connectio
     return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
 
 
-def _parse(url: str) -> URL:
-    """Parse a URL; messages do not repeat it, since it may have a password."""
+def _sqlite_engine(url: str) -> Engine:
+    """Return an engine over the file of a URL; messages do not repeat it, since it may have a password."""
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):
+    except (exc.ArgumentError, ValueError):
         raise InputError(f"setting 'control.url' is not the address of a database: {FORMS}") from None
     kind = parsed.drivername.partition("+")[0]
     if kind != "sqlite":
         raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
-    return parsed.set(drivername="sqlite")
-
-
-def _load_driver() -> Any:
-    try:
-        return importlib.import_module(POSTGRESQL_MODULE)
-    except ImportError:
-        raise InputError("PostgreSQL needs its driver, the extra 'postgres': pip install 'psycopg[binary]'") from None
-
-
-def _sqlite_engine(url: URL) -> Engine:
-    if url.database in {None, "", ":memory:"}:
+    if parsed.database in {None, "", ":memory:"}:
         raise InputError("setting 'control.url': it names no file; write sqlite:///PATH")
-    path = Path(str(url.database))
+    path = Path(str(parsed.database))
     _make_file(path)
     engine = create_engine(
-        url,
+        parsed.set(drivername="sqlite"),
         creator=lambda: _connect(str(path)),
         hide_parameters=True,
         pool_size=POOL_SIZE,
@@ -499,11 +462,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _is_outage(error: Exception) -> bool:
-    if isinstance(error, PoolTimeoutError | UnicodeDecodeError):
+    if isinstance(error, exc.TimeoutError | UnicodeDecodeError):
         return True
-    if isinstance(error, ProgrammingError):
+    if isinstance(error, exc.ProgrammingError):
         return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
-    return isinstance(error, DBAPIError) and not isinstance(error, MISUSES)
+    return isinstance(error, exc.DBAPIError) and not isinstance(error, MISUSES)
 
 
 PAGES_AT_ONCE = 2_000
@@ -551,20 +514,16 @@ def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) ->
 def open_local(home: Path) -> ControlDatabase:
     """Open the local user's database of a library, and create it if it is missing."""
     database = ControlDatabase.open(f"sqlite:///{home / LOCAL_FILE}")
+    is_known = select(users.c.id).where(users.c.name == LOCAL_USER.name)
     try:
-        _create_user(database)
+        with database.read() as connection:
+            is_new = connection.execute(is_known).first() is None
+        if is_new:
+            with database.begin() as connection:
+                if not connection.execute(is_known).first():  # another process may have been quicker
+                    row = {"name": LOCAL_USER.name, "disabled": False, "created_at": utc_now()}
+                    connection.execute(users.insert(), row)
     except BaseException:
         database.close()
         raise
     return database
-
-
-def _create_user(database: ControlDatabase) -> None:
-    is_known = select(users.c.id).where(users.c.name == LOCAL_USER.name)
-    with database.read() as connection:
-        if connection.execute(is_known).first():
-            return
-    with database.begin() as connection:
-        if not connection.execute(is_known).first():  # another process may have been quicker
-            row = {"name": LOCAL_USER.name, "disabled": False, "created_at": utc_now()}
-            connection.execute(users.insert(), row)

@@ -25,7 +25,7 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from stackroom.model.principal import Action
 
@@ -100,173 +100,138 @@ ROLES = {
     "agent": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
 }
 """The built-in roles, each with its permissions."""
+CALL_TEXTS = ("call_id", "principal", "via", "operation", "target", "parameters")
 AGENT_QUOTAS = {"read_quota": 120, "write_quota": 30, "sql_quota": 0}
 
-schema_version = Table("schema_version", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 
-control_version = Table(
-    "control_version",
-    METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("number", BigInteger, nullable=False),
-)
+def _required(kind: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Return columns that have a value in every row."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _optional(kind: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
+
+
+def _key(name: str = "id", kind: type[TypeEngine[Any]] = Integer) -> Column[Any]:
+    """Return a primary key, or a part of one, whose values the database does not make."""
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _owner(name: str, kind: type[TypeEngine[Any]], owner: str) -> Column[Any]:
+    """Return a part of a primary key that names the row of another table, with which the row is deleted."""
+    return Column(name, kind, ForeignKey(owner, ondelete="CASCADE"), primary_key=True)
+
+
+schema_version = Table("schema_version", METADATA, _key("version"))
+control_version = Table("control_version", METADATA, _key(), *_required(BigInteger, "number"))
 
 users = Table(
     "users",
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("password_hash", Text),
-    Column("one_time_hash", Text),
-    Column("disabled", Boolean, nullable=False),
-    Column("created_at", Moment, nullable=False),
-    Column("catalogues", Words),
+    *_optional(Text, "password_hash", "one_time_hash"),
+    *_required(Boolean, "disabled"),
+    *_required(Moment, "created_at"),
+    *_optional(Words, "catalogues"),
     sqlite_autoincrement=True,
 )
 
 roles = Table(
     "roles",
     METADATA,
-    Column("name", Text, primary_key=True),
-    Column("read_quota", Integer),
-    Column("write_quota", Integer),
-    Column("sql_quota", Integer),
-    Column("catalogues", Words),
+    _key("name", Text),
+    *_optional(Integer, "read_quota", "write_quota", "sql_quota"),
+    *_optional(Words, "catalogues"),
 )
-
-role_actions = Table(
-    "role_actions",
-    METADATA,
-    Column("role", Text, ForeignKey("roles.name", ondelete="CASCADE"), primary_key=True),
-    Column("action", Text, primary_key=True),
-)
+role_actions = Table("role_actions", METADATA, _owner("role", Text, "roles.name"), _key("action", Text))
 
 user_roles = Table(
     "user_roles",
     METADATA,
-    Column("user_id", Integer, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    _owner("user_id", Integer, "users.id"),
     Column("role", Text, ForeignKey("roles.name"), primary_key=True),
     Index("user_roles_by_role", "role"),
 )
-
-user_grants = Table(
-    "user_grants",
-    METADATA,
-    Column("user_id", Integer, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
-    Column("action", Text, primary_key=True),
-)
+user_grants = Table("user_grants", METADATA, _owner("user_id", Integer, "users.id"), _key("action", Text))
 
 credentials = Table(
     "credentials",
     METADATA,
-    Column("id", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
+    _key("id", Text),
+    *_required(Text, "kind"),
     Column("user_id", Integer, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
-    Column("name", Text, nullable=False),
+    *_required(Text, "name"),
     Column("secret_hash", Text, nullable=False, unique=True),
-    Column("scopes", Words),
-    Column("catalogues", Words),
-    Column("created_at", Moment, nullable=False),
-    Column("expires_at", Moment),
-    Column("last_used_at", Moment),
-    Column("revoked_at", Moment),
+    *_optional(Words, "scopes", "catalogues"),
+    *_required(Moment, "created_at"),
+    *_optional(Moment, "expires_at", "last_used_at", "revoked_at"),
     Index("credentials_by_user", "user_id"),
 )
 
-restrictions = Table("restrictions", METADATA, Column("catalogue", Text, primary_key=True))
-
+restrictions = Table("restrictions", METADATA, _key("catalogue", Text))
 restriction_users = Table(
     "restriction_users",
     METADATA,
-    Column("catalogue", Text, ForeignKey("restrictions.catalogue", ondelete="CASCADE"), primary_key=True),
-    Column("user_id", Integer, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    _owner("catalogue", Text, "restrictions.catalogue"),
+    _owner("user_id", Integer, "users.id"),
     Index("restriction_users_by_user", "user_id"),
 )
-
 restriction_roles = Table(
     "restriction_roles",
     METADATA,
-    Column("catalogue", Text, ForeignKey("restrictions.catalogue", ondelete="CASCADE"), primary_key=True),
-    Column("role", Text, ForeignKey("roles.name", ondelete="CASCADE"), primary_key=True),
+    _owner("catalogue", Text, "restrictions.catalogue"),
+    _owner("role", Text, "roles.name"),
     Index("restriction_roles_by_role", "role"),
 )
 
 audit = Table(
     "audit",
     METADATA,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, nullable=False),
-    Column("call_id", Text, nullable=False),
-    Column("principal", Text, nullable=False),
-    Column("via", Text, nullable=False),
-    Column("operation", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("parameters", Text, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("error_code", Text),
-    Column("duration_us", BigInteger, nullable=False),
-    Column("result_bytes", BigInteger, nullable=False),
-    Column("result_digest", Text, nullable=False),
-    Column("hash", Text, nullable=False),
+    _key("number", BigInteger),
+    *_required(BigInteger, "at"),
+    *_required(Text, *CALL_TEXTS, "outcome"),
+    *_optional(Text, "error_code"),
+    *_required(BigInteger, "duration_us", "result_bytes"),
+    *_required(Text, "result_digest", "hash"),
     Index("audit_by_call", "call_id"),
     Index("audit_by_principal", "principal", "number"),
     Index("audit_by_moment", "at"),
     Index("audit_by_target", "target", "number"),
     Index("audit_by_outcome", "outcome", "number", sqlite_where=text(IS_NOT_OK), postgresql_where=text(IS_NOT_OK)),
 )
-
 audit_head, audit_anchor = (
-    Table(
-        name,
-        METADATA,
-        Column("id", Integer, primary_key=True, autoincrement=False),
-        Column("number", BigInteger, nullable=False),
-        Column("hash", Text, nullable=False),
-    )
+    Table(name, METADATA, _key(), *_required(BigInteger, "number"), *_required(Text, "hash"))
     for name in ("audit_head", "audit_anchor")
 )
-
 audit_begun = Table(
-    "audit_begun",
-    METADATA,
-    Column("call_id", Text, primary_key=True),
-    Column("at", BigInteger, nullable=False),
-    Column("principal", Text, nullable=False),
-    Column("via", Text, nullable=False),
-    Column("operation", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("parameters", Text, nullable=False),
+    "audit_begun", METADATA, _key("call_id", Text), *_required(BigInteger, "at"), *_required(Text, *CALL_TEXTS[1:])
 )
 
 job_settings = Table(
     "job_settings",
     METADATA,
-    Column("name", Text, primary_key=True),
-    Column("schedule", Text),
-    Column("enabled", Boolean),
-    Column("next_at", Moment),
+    _key("name", Text),
+    *_optional(Text, "schedule"),
+    *_optional(Boolean, "enabled"),
+    *_optional(Moment, "next_at"),
 )
 
 job_runs = Table(
     "job_runs",
     METADATA,
     Column("id", Integer, primary_key=True),
-    Column("job", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("cause", Text, nullable=False),
-    Column("requested_by", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("holder", Text),
-    Column("is_cancelling", Boolean, nullable=False),
-    Column("queued_at", Moment, nullable=False),
-    Column("started_at", Moment),
-    Column("ended_at", Moment),
-    Column("done", BigInteger),
-    Column("total", BigInteger),
-    Column("message", Text, nullable=False),
-    Column("output", Text, nullable=False),
-    Column("output_dropped", BigInteger, nullable=False),
-    Column("error", Text),
+    *_required(Text, "job", "state", "cause", "requested_by"),
+    *_required(Integer, "attempt"),
+    *_optional(Text, "holder"),
+    *_required(Boolean, "is_cancelling"),
+    *_required(Moment, "queued_at"),
+    *_optional(Moment, "started_at", "ended_at"),
+    *_optional(BigInteger, "done", "total"),
+    *_required(Text, "message", "output"),
+    *_required(BigInteger, "output_dropped"),
+    *_optional(Text, "error"),
     Index("job_runs_by_job", "job", "id"),
     Index("job_runs_live", "job", unique=True, sqlite_where=text(IS_LIVE), postgresql_where=text(IS_LIVE)),
     sqlite_autoincrement=True,
@@ -276,28 +241,20 @@ job_runs = Table(
 job_lease = Table(
     "job_lease",
     METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("holder", Text),
-    Column("place", Text),
-    Column("process", Text),
-    Column("beat", BigInteger, nullable=False),
-    Column("expires_at", Moment),
+    _key(),
+    *_optional(Text, "holder", "place", "process"),
+    *_required(BigInteger, "beat"),
+    *_optional(Moment, "expires_at"),
 )
 
 events = Table(
     "events",
     METADATA,
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("at", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("user_name", Text, nullable=False),
-    Column("catalogue", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("results", BigInteger),
-    Column("seconds", BigInteger, nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("duration_us", BigInteger, nullable=False),
+    *_required(BigInteger, "at"),
+    *_required(Text, "kind", "user_name", "catalogue", "tool", "subject"),
+    *_optional(BigInteger, "results"),
+    *_required(BigInteger, "seconds", "bytes", "duration_us"),
     Index("events_by_kind", "kind", "at"),
     Index("events_by_moment", "at"),
     sqlite_autoincrement=True,
