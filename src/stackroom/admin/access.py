@@ -153,14 +153,8 @@ def _create_token(call: OperationCall, params: CreateToken) -> CreatedToken:
         raise InputError("'user' is missing: whose token it is, as --user NAME")
     lasts = parse_lifetime(params.expires)
     _require_no_longer(call, lasts)
-    issued = call.control.credentials.issue_token(
-        call.principal,
-        owner,
-        name=params.name,
-        scopes=params.scopes,
-        catalogues=params.catalogues,
-        expires_in=lasts,
-    )
+    given = params.model_dump(include={"name", "scopes", "catalogues"})
+    issued = call.control.credentials.issue_token(call.principal, owner, **given, expires_in=lasts)
     return CreatedToken(**dict(_token_row(call, issued.credential)), token=issued.secret)
 
 

@@ -10,6 +10,10 @@ from stackroom.tools.budget import PricedResult, fields_text
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import BARE_LIST, GenericResult
 
+FORMS = "2026-11-15, 2026-11-15T12:00:00Z, or how long ago: 30m, 1h, 2d"
+_AGE = re.compile(r"(\d{1,6}) ?([smhdw])", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
 
 class RowsResult(PricedResult, GenericResult):
     """A page of rows, of which fewer or shorter ones may be shown."""
@@ -24,7 +28,6 @@ class QueryResult(RowsResult):
     """The rows of a query, and how many it has in all."""
 
     query_type: str
-    rows: Annotated[list[dict[str, Any]], BARE_LIST]
     total: int
     has_more: bool
 
@@ -33,11 +36,6 @@ def rows_text(result: RowsResult) -> str:
     """Return an answer as text: its other values, then its rows, a line each."""
     others = result.model_copy(update={"rows": []})
     return "\n".join([result_text(others), *map(fields_text, result.rows)])
-
-
-FORMS = "2026-11-15, 2026-11-15T12:00:00Z, or how long ago: 30m, 1h, 2d"
-_AGE = re.compile(r"(\d{1,6}) ?([smhdw])", re.IGNORECASE)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> datetime:

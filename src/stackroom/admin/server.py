@@ -31,6 +31,21 @@ from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, R
 from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 CONFIG_ADDRESS = "config://server"
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+STATUS_FILE = Path("/proc/self/status")
+IN_USE = timedelta(days=1)
+"""How recently a token was used that is listed with the sessions."""
+OF_ONE_PROCESS = {
+    "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
+    "memory": "of this process; other servers of this library have their own",
+    "sessions": "'streams' are those of this process; users.mutate ends those of a user (end_sessions)",
+}
+"""Notes on answers of which something is of one process."""
+MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
+OF_AUDIT = ("user", "tool", "outcome", "since", "until")
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -68,23 +83,6 @@ def _plain(name: str, value: Any) -> Any:
     return shown_address(text)
 
 
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
-
-STATUS_FILE = Path("/proc/self/status")
-IN_USE = timedelta(days=1)
-"""How recently a token was used that is listed with the sessions."""
-OF_ONE_PROCESS = {
-    "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
-    "memory": "of this process; other servers of this library have their own",
-    "sessions": "'streams' are those of this process; users.mutate ends those of a user (end_sessions)",
-}
-"""Notes on answers of which something is of one process."""
-MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
-
-
 class ServerQuery(StrEnum):
     """The kinds of query."""
 
@@ -94,9 +92,6 @@ class ServerQuery(StrEnum):
     CONFIG = "config"
     AUDIT = "audit"
     AUDIT_CHECK = "audit_check"
-
-
-OF_AUDIT = ("user", "tool", "outcome", "since", "until")
 
 
 class ServerParams(OffsetParams, GenericParams):
@@ -201,14 +196,10 @@ class ServerTool:
         return values, [_catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        sizes = {
-            f"index of {catalogue.name}": _index_bytes(catalogue)
-            for catalogue in visible_catalogues(self.catalogues(), principal)
-        }
-        largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
-        return {"process": os.getpid(), **memory_of_process()}, [
-            {"part": part, "bytes": size} for part, size in largest_first if size
-        ]
+        served = visible_catalogues(self.catalogues(), principal)
+        largest_first = sorted((-_index_bytes(one), f"index of {one.name}") for one in served)
+        rows = [{"part": part, "bytes": -negative} for negative, part in largest_first if negative]
+        return {"process": os.getpid(), **memory_of_process()}, rows
 
     def _sessions(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         streams = Counter(self.identities())

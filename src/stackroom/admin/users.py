@@ -39,6 +39,12 @@ Password = Annotated[str, SecretInput()]
 Sorted = Annotated[list[str], BeforeValidator(sorted)]
 ALL = "all"
 Catalogues = SeveralOf[Annotated[str, Field(min_length=1, max_length=200)]]
+RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
+CallsAMinute = Annotated[
+    dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
+    WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
+    CommandOption("--{}-per-minute", "N"),
+]
 
 
 class UserRow(GenericResult):
@@ -258,14 +264,6 @@ def changed_text(result: UserChanged) -> str:
     return "\n".join([result_text(result), *offer])
 
 
-RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
-CallsAMinute = Annotated[
-    dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
-    WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
-    CommandOption("--{}-per-minute", "N"),
-]
-
-
 class NamedRole(GenericParams):
     """A role by name."""
 
@@ -379,60 +377,7 @@ CREATE_ROLE = _declare_change("account/create_role", CreateRole, _create_role, m
 UPDATE_ROLE = _declare_change("account/change_role", UpdateRole, _update_role)
 DELETE_ROLE = _declare_change("account/delete_role", NamedRole, _delete_role)
 ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
-
-
-class UsersQueryParams(OffsetParams, GenericParams):
-    """The arguments of `users.query`."""
-
-    query_type: Literal["list", "get", "roles"]
-    name: str | None = Field(default=None, description="User to get")
-    limit: int = Field(default=20, ge=1, le=200)
-
-
-class UsersMutateParams(GenericParams):
-    """The arguments of `users.mutate`."""
-
-    action: Literal[
-        "create",
-        "delete",
-        "set_role",
-        "set_catalogues",
-        "grant",
-        "revoke",
-        "disable",
-        "enable",
-        "reset_password",
-        "end_sessions",
-        "create_role",
-        "update_role",
-        "delete_role",
-    ]
-    name: str = Field(description="Name of the user or role")
-    role: str | list[str] | None = Field(
-        default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
-    )
-    permission: Action | None = Field(default=None, description="Permission to grant or revoke")
-    permissions: Permissions | None = Field(
-        default=None, description="Permissions of a role; for 'create', of a user besides the role"
-    )
-    quotas: CallsAMinute | None = Field(
-        default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
-    )
-    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
-    revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
-    catalogues: list[str] | None = Field(
-        default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"
-    )
-
-
-QUERIES = OperationChoice(
-    "query_type",
-    {
-        "list": LIST_USERS,
-        "get": GET_USER,
-        "roles": LIST_ROLES,
-    },
-)
+QUERIES = OperationChoice("query_type", {"list": LIST_USERS, "get": GET_USER, "roles": LIST_ROLES})
 CHANGES = OperationChoice(
     "action",
     {
@@ -451,6 +396,36 @@ CHANGES = OperationChoice(
         "delete_role": DELETE_ROLE,
     },
 )
+
+
+class UsersQueryParams(OffsetParams, GenericParams):
+    """The arguments of `users.query`."""
+
+    query_type: Literal["list", "get", "roles"]
+    name: str | None = Field(default=None, description="User to get")
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class UsersMutateParams(GenericParams):
+    """The arguments of `users.mutate`."""
+
+    action: Literal[*CHANGES.operations]  # type: ignore[valid-type]
+    name: str = Field(description="Name of the user or role")
+    role: str | list[str] | None = Field(
+        default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
+    )
+    permission: Action | None = Field(default=None, description="Permission to grant or revoke")
+    permissions: Permissions | None = Field(
+        default=None, description="Permissions of a role; for 'create', of a user besides the role"
+    )
+    quotas: CallsAMinute | None = Field(
+        default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
+    )
+    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
+    revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
+    catalogues: list[str] | None = Field(
+        default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"
+    )
 
 
 def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:

@@ -65,10 +65,7 @@ class Event:
 
 
 class EventLog:
-    """The events of one control database. Safe to use from several threads and processes.
-
-    Implements the gate's `Observer` for searches and other answers.
-    """
+    """The events of one control database; implements the gate's `Observer`. Safe in several threads and processes."""
 
     def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS) -> None:
         self._database = database

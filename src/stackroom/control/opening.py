@@ -8,6 +8,9 @@ from stackroom.model.principal import AuditEntry
 from stackroom.settings import Settings
 
 CONTROL_MODULE = "stackroom.control.control"
+CONTROL_FILE = "control.sqlite"
+LOCAL_FILE = "local-user.sqlite"
+"""The storage of the local user, where there are no accounts."""
 
 
 class AuditOnDemand:
@@ -50,11 +53,6 @@ class AuditOnDemand:
             if self._control is not None:
                 self._control.close()
                 self._control = None
-
-
-CONTROL_FILE = "control.sqlite"
-LOCAL_FILE = "local-user.sqlite"
-"""The storage of the local user, where there are no accounts."""
 
 
 def database_url(settings: Settings) -> str:

@@ -32,10 +32,7 @@ class IngestCounts:
 
 
 class ListRows(RowSource):
-    """Implements `RowSource` over a list. Under a name, it takes the place of the list that had the name before.
-
-    Without one it only adds records; its name is a digest of the rows, so that an interrupted list is resumed.
-    """
+    """Implements `RowSource` over a list: one with a name replaces the former one of that name, others only add."""
 
     name = ""
     is_whole = False

@@ -36,10 +36,7 @@ class GroupedRow(SourceRow):
 
 
 def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
-    """Yield a row for every distinct value at a path, in the order of their first rows.
-
-    Before them come the rows that belong to no group, since they are unreadable or have no value there.
-    """
+    """Yield the rows without a value at a path, then one for every distinct value, in the order of their first rows."""
     with closing(apsw.Connection("")) as file:  # a temporary file of its own, which SQLite removes
         file.execute(SCHEMA)
         with file:
@@ -47,23 +44,14 @@ def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
                 key = value_at(row.values, path)
                 if row.problem or is_nothing(key):
                     yield row
-                else:
-                    _keep(file, row, text_of(key))
+                    continue
+                packed = pickle.dumps({"values": dict(row.values), "digest": row.digest})
+                kept = (text_of(key).encode(errors="surrogatepass"), row.place, packed)
+                file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
             file.execute("CREATE INDEX by_key ON parts (key, number)")
         for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
-            yield _grouped(list(_iter_kept(file, key)))
-
-
-def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
-    packed = pickle.dumps((dict(row.values), row.digest), protocol=pickle.HIGHEST_PROTOCOL)
-    kept = (key.encode(errors="surrogatepass"), row.place, packed)
-    file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
-
-
-def _iter_kept(file: apsw.Connection, key: object) -> Iterator[SourceRow]:
-    for place, packed in file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (key,)):
-        values, digest = pickle.loads(packed)
-        yield SourceRow(place=str(place), values=values, digest=digest)
+            parts = file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (key,))
+            yield _grouped([SourceRow(place=str(place), **pickle.loads(packed)) for place, packed in parts])
 
 
 def _grouped(parts: Sequence[SourceRow]) -> GroupedRow:

@@ -24,6 +24,13 @@ from stackroom.text.cells.values import is_nothing, plain_text, read_boolean, te
 
 MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?(Z|\+00:00)?")
 """A day as databases write it; texts composed of columns show the day alone."""
+ID_DIGITS = 16
+NAMED_COLUMNS = 10
+LONGEST_COMPOSED = 300
+LONGEST_WRITTEN = 1_000
+"""How much is kept of a text whose markup was removed."""
+LONGEST_KEPT, CELLS_KEPT = 60, 10_000
+"""How long a cell is at most whose value is kept, and how many of each field are."""
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
@@ -76,15 +83,6 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
     if name.lower() not in known:
         raise InputError(f"no kind '{name[:60]}'{did_you_mean(name, list(spec.kinds))}; kinds: {', '.join(spec.kinds)}")
     return known[name.lower()]
-
-
-ID_DIGITS = 16
-NAMED_COLUMNS = 10
-LONGEST_COMPOSED = 300
-LONGEST_WRITTEN = 1_000
-"""How much is kept of a text whose markup was removed."""
-LONGEST_KEPT, CELLS_KEPT = 60, 10_000
-"""How long a cell is at most whose value is kept, and how many of each field are."""
 
 
 class UnreadCell(NamedTuple):
@@ -192,11 +190,7 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
 
 
 def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
-    """Return the mapping that a spec alone describes: one record a row, each field of its kind from the field's path.
-
-    `kind` is that of every row; without it, each row has its own. A spec that does not say which kind a row is is
-    refused.
-    """
+    """Return the mapping that a spec alone describes: one record a row, of this kind or else of the row's own kind."""
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
     fields_of = {one: [_FieldCells(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 

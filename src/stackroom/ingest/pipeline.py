@@ -430,7 +430,9 @@ class _Run:
             first = self._find_first(record, identities)
             if first is not None:
                 self._report.duplicates += 1
-                self._report.rejects.append((row.place, self._why_duplicate(record, first)))
+                is_id_taken = self._is_of_several_kinds and first == self._identities.get(record.id)
+                taken = f"'{record.id}' is already the id of {first}; ids are unique across kinds"
+                self._report.rejects.append((row.place, taken if is_id_taken else f"the same as {first}"))
                 continue
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
@@ -455,11 +457,6 @@ class _Run:
         count = self._repeated.total() - len(self._repeated)
         rows = "1 row repeats an earlier one" if count == 1 else f"{count:,} rows repeat an earlier one"
         return [f"{rows} in every field; each is a record of its own"] if count else []
-
-    def _why_duplicate(self, record: Record, first: str) -> str:
-        if self._is_of_several_kinds and first == self._identities.get(record.id):
-            return f"'{record.id}' is already the id of {first}; ids are unique across kinds"
-        return f"the same as {first}"
 
     def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
         """Return what a record duplicates: a row of this run, or a record of another source; None if it is new."""

@@ -43,12 +43,12 @@ def describe_dangling(dangling: Iterable[Dangling]) -> list[str]:
     for one in dangling:
         place = f"'{one.relation.field}' of {one.relation.kind} records"
         missing.setdefault(place, set()).add(one.missing)
-    return [f"{place} names records that do not exist: {_first_of(sorted(ids))}" for place, ids in missing.items()]
-
-
-def _first_of(ids: Sequence[RecordId]) -> str:
-    shown = ", ".join(f"'{one}'" for one in ids[:SHOWN_IDS])
-    return f"{shown} and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else shown
+    problems = []
+    for place, ids in missing.items():
+        shown = ", ".join(f"'{one}'" for one in sorted(ids)[:SHOWN_IDS])
+        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+        problems.append(f"{place} names records that do not exist: {shown}{more}")
+    return problems
 
 
 def _iter_dangling(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec) -> Iterator[Dangling]:

@@ -30,6 +30,19 @@ from stackroom.text.cells.values import (
 FEWEST_KEYS = 8
 MOST_SHARED = 0.3
 """The share of all keys that the average row may have, where the keys are data."""
+EVERY = "*"
+"""The step that stands for every key of an object whose keys are data, as currency codes are."""
+LARGEST_WHOLE = 2**63 - 1
+NUMBER = "a number"
+READ_AS = {
+    **{FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"},
+    FieldType.TEXT: "text without its markup",
+}
+"""The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
+PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
+EXACT_LENGTH = 15
+"""How long a number is at most that is kept exactly whatever its digits are."""
 
 
 def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -48,16 +61,11 @@ def _flattened(row: Mapping[str, Any], keyed: frozenset[str], path: str = "") ->
         if not isinstance(value, Mapping) or not value or "." in name:
             flat[place] = value
         elif place in keyed:
-            flat |= {f"{place}.{steps}": value_at(value, steps) for steps in _leaves(value)}
+            paths = dict.fromkeys(".".join((EVERY, *steps)) for one in value.values() for steps in _paths_in(one))
+            flat |= {f"{place}.{steps}": value_at(value, steps) for steps in paths}
         else:
             flat |= _flattened(value, keyed, f"{place}.")
     return flat
-
-
-def _leaves(value: Mapping[str, Any]) -> dict[str, None]:
-    """Return the paths to the plain values of an object whose keys are data, in order."""
-    inner = (_paths_in(one) for one in value.values())
-    return dict.fromkeys(".".join((EVERY, *steps)) for paths in inner for steps in paths)
 
 
 def _paths_in(value: Any) -> Iterator[tuple[str, ...]]:
@@ -91,10 +99,6 @@ def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapp
         if isinstance(value, Mapping) and value and "." not in name:
             yield f"{path}{name}", value
             yield from _objects(value, f"{path}{name}.")
-
-
-EVERY = "*"
-"""The step that stands for every key of an object whose keys are data, as currency codes are."""
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
@@ -148,9 +152,6 @@ def _collect(items: Iterable[Any], steps: list[str]) -> list[Any]:
     return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
 
 
-LARGEST_WHOLE = 2**63 - 1
-
-
 def _date(raw: Any, field: FieldSpec) -> str:
     """Return a cell as an ISO date of its precision."""
     if isinstance(raw, datetime):
@@ -185,7 +186,12 @@ def _named(items: Iterable[Any]) -> Iterable[str]:
 
 
 def _number(raw: Any, field: FieldSpec) -> int | float:
-    number = _read_number(raw, field)
+    number: int | float | None
+    if field.take:  # the year of a date, or the first year in a text
+        number = raw.year if isinstance(raw, date) else find_year(text_of(raw))
+    else:
+        text = with_point(raw) if field.decimal_comma and isinstance(raw, str) else raw
+        number = read_quantity(text, field.unit) if field.unit else read_number(text)
     if number is None:
         wanted = "without a year" if field.take else f"not a number{f' in {field.unit}' if field.unit else ''}"
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, {wanted}")
@@ -196,14 +202,6 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
     if abs(number) > LARGEST_WHOLE:
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is {LARGEST_WHOLE}")
     return int(number)
-
-
-def _read_number(raw: Any, field: FieldSpec) -> int | float | None:
-    if field.take:  # the year of a date, or the first year in a text
-        return raw.year if isinstance(raw, date) else find_year(text_of(raw))
-    if field.decimal_comma and isinstance(raw, str):
-        raw = with_point(raw)
-    return read_quantity(raw, field.unit) if field.unit else read_number(raw)
 
 
 def _choice(raw: Any, field: FieldSpec) -> str:
@@ -235,17 +233,6 @@ READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
     FieldType.ENUM: _choice,
     FieldType.JSON: _json,
 }
-
-NUMBER = "a number"
-READ_AS = {
-    **{FieldType.INT: NUMBER, FieldType.FLOAT: NUMBER, FieldType.DATE: "a date", FieldType.ENUM: "a choice"},
-    FieldType.TEXT: "text without its markup",
-}
-"""The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
-PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
-EXACT_LENGTH = 15
-"""How long a number is at most that is kept exactly whatever its digits are."""
 
 
 def is_converted(text: str, field: FieldSpec) -> bool:

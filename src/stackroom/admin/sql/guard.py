@@ -51,12 +51,7 @@ SAFE_CONFIGURATION = {
     apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER: 0,
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
 }
-SAFE_PRAGMAS = (
-    "trusted_schema=0",
-    "temp_store=MEMORY",
-    "mmap_size=0",
-    "cache_size=-8000",
-)
+SAFE_PRAGMAS = ("trusted_schema=0", "temp_store=MEMORY", "mmap_size=0", "cache_size=-8000")
 LAST_PRAGMA = "query_only=1"
 """Set last, since it also forbids temporary views, and ours come before."""
 

@@ -40,6 +40,20 @@ LOWEST_PRIORITY = 19
 """So that searches are not slowed. The processes stay in the server's session, since Linux divides time among sessions
 before it looks at priorities."""
 GONE = Reply(verdict=Verdict.LIMIT, message="too much for one statement: it used more memory or time than it may")
+ITEMS = "items"
+CHANGES = "changes"
+RECORDS = "records"
+TABLES = (RECORDS, CHANGES)
+"""The tables under the views; `records` has each record as JSON in `body`."""
+KEPT_AWAY = (
+    *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
+    *("tokens", "user_grants", "user_roles", "users", "v_users"),
+)
+"""Names of tables that a caller may look for, and that are in other databases."""
+CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
+CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
+OWN_COLUMNS = ("id", "kind")
+MOST_FIELDS = 190
 
 
 class SqlChildren:
@@ -84,22 +98,6 @@ class SqlChildren:
             raise StorageError(
                 f"no process can be started for the statement: {error.strerror}; try again later"
             ) from error
-
-
-ITEMS = "items"
-CHANGES = "changes"
-RECORDS = "records"
-TABLES = (RECORDS, CHANGES)
-"""The tables under the views; `records` has each record as JSON in `body`."""
-KEPT_AWAY = (
-    *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
-    *("tokens", "user_grants", "user_roles", "users", "v_users"),
-)
-"""Names of tables that a caller may look for, and that are in other databases."""
-CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
-CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
-OWN_COLUMNS = ("id", "kind")
-MOST_FIELDS = 190
 
 
 def views_of(spec: CatalogueSpec) -> dict[str, str]:

@@ -164,10 +164,7 @@ class IdentityCache:
         return identity
 
     def refresh(self) -> bool:
-        """Read the database's version; if it changed since the last call, drop every entry and return True.
-
-        A database that does not answer is logged.
-        """
+        """Read the version; if it changed since the last call, drop every entry and return True; log a failure."""
         try:
             version = self._read_version()
         except StorageError as error:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import suppress
 
 from stackroom.control.database.engine import ControlDatabase, DatabaseAwayError
 from stackroom.errors import RateLimitedError
@@ -25,22 +25,22 @@ MOST_KNOWN = 10_000
 IPV6_HOST_BITS = 64
 
 
-class Window(Protocol):
-    """Counts the calls of the last minute, for each key."""
-
-    waits: bool
-    """Whether `take` may wait for another process."""
-
-    def take(self, key: str, limit: int) -> float | None:
-        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
-
-
 class MovingWindow:
-    """The times of the calls accepted in the last minute, for each key. Safe to use from several threads."""
+    """The times of the calls accepted in the last minute, for each key. Safe to use from several threads.
 
-    waits = False
+    With `shared`, all servers of a PostgreSQL count together; while it cannot be reached, each counts for itself.
+    """
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic, most_keys: int = MOST_KEYS) -> None:
+    def __init__(
+        self,
+        shared: Callable[[str, int], float | None] | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        most_keys: int = MOST_KEYS,
+    ) -> None:
+        self.waits = shared is not None
+        """Whether `take` may wait for another process."""
+        self._shared = shared
         self._monotonic = monotonic
         self._most_keys = most_keys
         self._guard = threading.Lock()
@@ -48,6 +48,9 @@ class MovingWindow:
 
     def take(self, key: str, limit: int) -> float | None:
         """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
+        if self._shared is not None:
+            with suppress(DatabaseAwayError):
+                return self._shared(key, limit)
         with self._guard:
             now = self._monotonic()
             self._make_room(key, now)
@@ -73,34 +76,15 @@ class MovingWindow:
             is_full = False
 
 
-class SharedWindow:
-    """Calls counted in PostgreSQL, over all servers; while it cannot be reached, each server counts for itself."""
-
-    waits = True
-
-    def __init__(self, take: Callable[[str, int], float | None]) -> None:
-        self._take = take
-        self._own = MovingWindow()
-
-    def take(self, key: str, limit: int) -> float | None:
-        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
-        try:
-            return self._take(key, limit)
-        except DatabaseAwayError:
-            return self._own.take(key, limit)
-
-
-def open_window(database: ControlDatabase) -> Window:
+def open_window(database: ControlDatabase) -> MovingWindow:
     """Return the window of calls of everyone who shares a database."""
-    if database.round_trips is None:
-        return MovingWindow()
-    return SharedWindow(database.round_trips.open_window(database))
+    return MovingWindow(database.round_trips and database.round_trips.open_window(database))
 
 
 class RateLimiter:
     """The rate limits of calls."""
 
-    def __init__(self, window: Window | None = None) -> None:
+    def __init__(self, window: MovingWindow | None = None) -> None:
         self._window = window or MovingWindow()
         self.waits = self._window.waits
 
@@ -121,7 +105,7 @@ class LoginLimiter:
     keep them out. Such networks are remembered by this process only.
     """
 
-    def __init__(self, window: Window | None = None) -> None:
+    def __init__(self, window: MovingWindow | None = None) -> None:
         self._window = window or MovingWindow()
         self._guard = threading.Lock()
         self._known: OrderedDict[str, None] = OrderedDict()

@@ -18,8 +18,6 @@ AT_ONCE = threading.BoundedSemaphore(4)
 """Each hash takes 19 MiB and a core; more at once would make all of them slow."""
 UNMATCHED_HASH = "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
 """A hash that no known password matches, compared with where a user does not exist or has no password."""
-
-
 COMMON = "common_passwords.txt"
 SERVICE = "stackroom"
 BETTER = "choose another, such as a few words that do not belong together"
@@ -33,7 +31,8 @@ def require_good_password(text: str, *, user_name: str) -> None:
     """
     if not SHORTEST <= len(text) <= LONGEST or not text.strip():
         raise InputError(f"'password' must have {SHORTEST} to {LONGEST:,} characters, and not only spaces")
-    forms = _compared_forms(text)
+    folded = _folded(text.strip())
+    forms = frozenset({folded, _ENDING.sub("", folded)})
     if forms & {_folded(user_name), SERVICE}:
         raise InputError(f"'password' is a name that anybody would try first: {BETTER}")
     if forms & load_common_passwords() or len(set(text)) == 1:
@@ -45,12 +44,6 @@ def load_common_passwords() -> frozenset[str]:
     """Return the most common passwords of a possible length, in lower case."""
     text = (importlib.resources.files(__package__) / COMMON).read_text(encoding="utf-8")
     return frozenset(line for line in text.splitlines() if not line.startswith("# "))
-
-
-def _compared_forms(text: str) -> frozenset[str]:
-    """Return a password as it is compared: in lower case, and without the digits and marks at its end."""
-    folded = _folded(text.strip())
-    return frozenset({folded, _ENDING.sub("", folded)})
 
 
 def _folded(text: str) -> str:

@@ -28,6 +28,10 @@ RESERVED = frozenset({"local", "anonymous"})
 NO_ROLE = "none"
 """The word for no role, where roles are named; so no role can be called that."""
 FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
+MOST_SUGGESTED_FROM = 1000
+"""How many names are searched for one near a misspelt one."""
+USED = "used:"
+"""Stands before the hash of a one-time secret that was used, which cannot become the password."""
 
 
 def fold_name(name: str) -> str:
@@ -67,14 +71,6 @@ def _require_form(name: str, of: str, taken: Collection[str], why: str) -> str:
     if folded in taken:
         raise InputError(f"'name': '{folded}' {why}; choose another")
     return folded
-
-
-MOST_SUGGESTED_FROM = 1000
-"""How many names are searched for one near a misspelt one."""
-
-
-USED = "used:"
-"""Stands before the hash of a one-time secret that was used, which cannot become the password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -169,14 +169,10 @@ class BatchWriter(Generic[RowT]):
                 self._put_off(len(self._queue) if is_last_attempt else len(group), error, drop=is_last_attempt)
             if not is_last_attempt:
                 time.sleep(self._limits.retry_s)
-        else:
-            self._settle(len(group))
-
-    def _settle(self, count: int) -> None:
-        """Take written rows from the queue, and tell those who wait."""
+            return
         with self._guard:
-            written = [self._queue.popleft() for _ in range(count)]
-            self._settled += count
+            written = [self._queue.popleft() for _ in group]
+            self._settled += len(group)
             self.last_error = None
             self._has_moved.notify_all()
         for _, waiter in written:

@@ -64,6 +64,10 @@ SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_re
 
 WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
 """Tables that a file holds twice, since they have columns that no other index has; the audit has its own proof."""
+FileIdentity = tuple[int, int]
+"""Device and inode."""
+PAGES_AT_ONCE = 2_000
+PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
 
 
 class DatabaseAwayError(StorageError):
@@ -185,8 +189,16 @@ class ControlDatabase:
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
-        with self._failures(), engine.begin() as connection:
-            yield connection
+        """Open a transaction; failures of the database, but not misuse of it, become StorageError."""
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except (exc.SQLAlchemyError, UnicodeDecodeError) as error:
+            if not _is_outage(error):
+                raise
+            detail = f"{self.name}: {self._reason(error)}"
+            self._log_once(detail)
+            raise StorageError("the control database failed; try again in a while", detail=detail) from error
 
     def _require_file(self) -> "FileIdentity | None":
         """Return the identity of the file that is open; open another that has its path, refuse where none has."""
@@ -220,18 +232,6 @@ class ControlDatabase:
             self._changes += 1
         logger.warning("the control database was replaced; the file that has its path now is open: %s", self.name)
         return present
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Turn failures of the database, but not misuse of it, into StorageError."""
-        try:
-            yield
-        except (exc.SQLAlchemyError, UnicodeDecodeError) as error:
-            if not _is_outage(error):
-                raise
-            detail = f"{self.name}: {self._reason(error)}"
-            self._log_once(detail)
-            raise StorageError("the control database failed; try again in a while", detail=detail) from error
 
     def _log_once(self, detail: str) -> None:
         """Log a failure, unless the last one was the same not long ago: every call meets it."""
@@ -308,10 +308,6 @@ class ControlDatabase:
         if not inspect(connection).has_table(schema_version.name):
             return 0
         return max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
-
-
-FileIdentity = tuple[int, int]
-"""Device and inode."""
 
 
 class _OpenedFile:
@@ -467,10 +463,6 @@ def _is_outage(error: Exception) -> bool:
     if isinstance(error, exc.ProgrammingError):
         return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
     return isinstance(error, exc.DBAPIError) and not isinstance(error, MISUSES)
-
-
-PAGES_AT_ONCE = 2_000
-PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
 
 
 def check_database(database: ControlDatabase) -> list[str]:

@@ -215,23 +215,18 @@ class RoundTrips:
                 error = None
                 break
             except psycopg.Error as failure:
-                error = self._failed(failure)
-                if not isinstance(error, DatabaseAwayError):
+                detail = self._describe(failure)
+                if self._connection is not None and not self._connection.closed:
+                    error = StorageError("the control database failed; try again in a while", detail=detail)
                     break
+                self._connection = None
+                error = DatabaseAwayError(AWAY, detail=detail)
             finally:
                 self._began_at = None
         if isinstance(error, DatabaseAwayError):
             self._refuse_until = time.monotonic() + PROBE_S
         for request in requests:
             request.error = error
-
-    def _failed(self, failure: psycopg.Error) -> StorageError:
-        """Return the error of a failed round trip; a connection that still works is kept."""
-        detail = self._describe(failure)
-        if self._connection is not None and not self._connection.closed:
-            return StorageError("the control database failed; try again in a while", detail=detail)
-        self._connection = None
-        return DatabaseAwayError(AWAY, detail=detail)
 
     def _travel(self, requests: Sequence[_Request]) -> None:
         if self._connection is None:

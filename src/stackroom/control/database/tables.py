@@ -11,26 +11,28 @@ since 1970, which are exact on every database.
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Dialect,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from stackroom.model.principal import Action
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+METADATA = sa.MetaData()
+REFRESH_PREFIX = "refresh:"
+"""What stands before a catalogue in the name of the job that refreshes it."""
+IS_LIVE = sa.text("state IN ('queued', 'running')")
+IS_NOT_OK = sa.text("outcome <> 'ok'")
+FIRST_HASH = "0" * 64
+ROLES = {
+    "admin": tuple(Action),
+    "user": (Action.ACCESS_CATALOG,),
+    "editor": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
+    "agent": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
+}
+"""The built-in roles, each with its permissions."""
+CALL_TEXTS = ("call_id", "principal", "via", "operation", "target", "parameters")
+AGENT_QUOTAS = {"read_quota": 120, "write_quota": 30, "sql_quota": 0}
 
 
 def utc_now() -> datetime:
@@ -51,14 +53,14 @@ def from_microseconds(count: int) -> datetime:
 class Moment(TypeDecorator[datetime]):
     """A column of aware times."""
 
-    impl = BigInteger
+    impl = sa.BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:  # noqa: ARG002
         """Return the stored form of a value."""
         return None if value is None else to_microseconds(value)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002
         """Return the value of a stored form."""
         return None if value is None else from_microseconds(int(value))
 
@@ -66,14 +68,14 @@ class Moment(TypeDecorator[datetime]):
 class Words(TypeDecorator[frozenset[str]]):
     """A column of sets of words without spaces, stored sorted; NULL differs from the empty set."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: frozenset[str] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+    def process_bind_param(self, value: frozenset[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
         """Return the stored form of a value."""
         return None if value is None else " ".join(sorted(value))
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> frozenset[str] | None:  # noqa: ARG002
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> frozenset[str] | None:  # noqa: ARG002
         """Return the value of a stored form."""
         return None if value is None else frozenset(str(value).split())
 
@@ -85,195 +87,180 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-METADATA = MetaData()
-
-REFRESH_PREFIX = "refresh:"
-"""What stands before a catalogue in the name of the job that refreshes it."""
-
-IS_LIVE = "state IN ('queued', 'running')"
-IS_NOT_OK = "outcome <> 'ok'"
-FIRST_HASH = "0" * 64
-ROLES = {
-    "admin": tuple(Action),
-    "user": (Action.ACCESS_CATALOG,),
-    "editor": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
-    "agent": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
-}
-"""The built-in roles, each with its permissions."""
-CALL_TEXTS = ("call_id", "principal", "via", "operation", "target", "parameters")
-AGENT_QUOTAS = {"read_quota": 120, "write_quota": 30, "sql_quota": 0}
-
-
-def _required(kind: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+def _required(kind: type[TypeEngine[Any]], *names: str) -> list[sa.Column[Any]]:
     """Return columns that have a value in every row."""
-    return [Column(name, kind, nullable=False) for name in names]
+    return [sa.Column(name, kind, nullable=False) for name in names]
 
 
-def _optional(kind: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind) for name in names]
+def _optional(kind: type[TypeEngine[Any]], *names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind) for name in names]
 
 
-def _key(name: str = "id", kind: type[TypeEngine[Any]] = Integer) -> Column[Any]:
+def _key(name: str = "id", kind: type[TypeEngine[Any]] = sa.Integer) -> sa.Column[Any]:
     """Return a primary key, or a part of one, whose values the database does not make."""
-    return Column(name, kind, primary_key=True, autoincrement=False)
+    return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
-def _owner(name: str, kind: type[TypeEngine[Any]], owner: str) -> Column[Any]:
+def _owner(name: str, kind: type[TypeEngine[Any]], owner: str) -> sa.Column[Any]:
     """Return a part of a primary key that names the row of another table, with which the row is deleted."""
-    return Column(name, kind, ForeignKey(owner, ondelete="CASCADE"), primary_key=True)
+    return sa.Column(name, kind, sa.ForeignKey(owner, ondelete="CASCADE"), primary_key=True)
 
 
-schema_version = Table("schema_version", METADATA, _key("version"))
-control_version = Table("control_version", METADATA, _key(), *_required(BigInteger, "number"))
+schema_version = sa.Table("schema_version", METADATA, _key("version"))
+control_version = sa.Table("control_version", METADATA, _key(), *_required(sa.BigInteger, "number"))
 
-users = Table(
+users = sa.Table(
     "users",
     METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    *_optional(Text, "password_hash", "one_time_hash"),
-    *_required(Boolean, "disabled"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    *_optional(sa.Text, "password_hash", "one_time_hash"),
+    *_required(sa.Boolean, "disabled"),
     *_required(Moment, "created_at"),
     *_optional(Words, "catalogues"),
     sqlite_autoincrement=True,
 )
 
-roles = Table(
+roles = sa.Table(
     "roles",
     METADATA,
-    _key("name", Text),
-    *_optional(Integer, "read_quota", "write_quota", "sql_quota"),
+    _key("name", sa.Text),
+    *_optional(sa.Integer, "read_quota", "write_quota", "sql_quota"),
     *_optional(Words, "catalogues"),
 )
-role_actions = Table("role_actions", METADATA, _owner("role", Text, "roles.name"), _key("action", Text))
+role_actions = sa.Table("role_actions", METADATA, _owner("role", sa.Text, "roles.name"), _key("action", sa.Text))
 
-user_roles = Table(
+user_roles = sa.Table(
     "user_roles",
     METADATA,
-    _owner("user_id", Integer, "users.id"),
-    Column("role", Text, ForeignKey("roles.name"), primary_key=True),
-    Index("user_roles_by_role", "role"),
+    _owner("user_id", sa.Integer, "users.id"),
+    sa.Column("role", sa.Text, sa.ForeignKey("roles.name"), primary_key=True),
+    sa.Index("user_roles_by_role", "role"),
 )
-user_grants = Table("user_grants", METADATA, _owner("user_id", Integer, "users.id"), _key("action", Text))
+user_grants = sa.Table("user_grants", METADATA, _owner("user_id", sa.Integer, "users.id"), _key("action", sa.Text))
 
-credentials = Table(
+credentials = sa.Table(
     "credentials",
     METADATA,
-    _key("id", Text),
-    *_required(Text, "kind"),
-    Column("user_id", Integer, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
-    *_required(Text, "name"),
-    Column("secret_hash", Text, nullable=False, unique=True),
+    _key("id", sa.Text),
+    *_required(sa.Text, "kind"),
+    sa.Column("user_id", sa.Integer, sa.ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    *_required(sa.Text, "name"),
+    sa.Column("secret_hash", sa.Text, nullable=False, unique=True),
     *_optional(Words, "scopes", "catalogues"),
     *_required(Moment, "created_at"),
     *_optional(Moment, "expires_at", "last_used_at", "revoked_at"),
-    Index("credentials_by_user", "user_id"),
+    sa.Index("credentials_by_user", "user_id"),
 )
 
-restrictions = Table("restrictions", METADATA, _key("catalogue", Text))
-restriction_users = Table(
+restrictions = sa.Table("restrictions", METADATA, _key("catalogue", sa.Text))
+restriction_users = sa.Table(
     "restriction_users",
     METADATA,
-    _owner("catalogue", Text, "restrictions.catalogue"),
-    _owner("user_id", Integer, "users.id"),
-    Index("restriction_users_by_user", "user_id"),
+    _owner("catalogue", sa.Text, "restrictions.catalogue"),
+    _owner("user_id", sa.Integer, "users.id"),
+    sa.Index("restriction_users_by_user", "user_id"),
 )
-restriction_roles = Table(
+restriction_roles = sa.Table(
     "restriction_roles",
     METADATA,
-    _owner("catalogue", Text, "restrictions.catalogue"),
-    _owner("role", Text, "roles.name"),
-    Index("restriction_roles_by_role", "role"),
+    _owner("catalogue", sa.Text, "restrictions.catalogue"),
+    _owner("role", sa.Text, "roles.name"),
+    sa.Index("restriction_roles_by_role", "role"),
 )
 
-audit = Table(
+audit = sa.Table(
     "audit",
     METADATA,
-    _key("number", BigInteger),
-    *_required(BigInteger, "at"),
-    *_required(Text, *CALL_TEXTS, "outcome"),
-    *_optional(Text, "error_code"),
-    *_required(BigInteger, "duration_us", "result_bytes"),
-    *_required(Text, "result_digest", "hash"),
-    Index("audit_by_call", "call_id"),
-    Index("audit_by_principal", "principal", "number"),
-    Index("audit_by_moment", "at"),
-    Index("audit_by_target", "target", "number"),
-    Index("audit_by_outcome", "outcome", "number", sqlite_where=text(IS_NOT_OK), postgresql_where=text(IS_NOT_OK)),
+    _key("number", sa.BigInteger),
+    *_required(sa.BigInteger, "at"),
+    *_required(sa.Text, *CALL_TEXTS, "outcome"),
+    *_optional(sa.Text, "error_code"),
+    *_required(sa.BigInteger, "duration_us", "result_bytes"),
+    *_required(sa.Text, "result_digest", "hash"),
+    sa.Index("audit_by_call", "call_id"),
+    sa.Index("audit_by_principal", "principal", "number"),
+    sa.Index("audit_by_moment", "at"),
+    sa.Index("audit_by_target", "target", "number"),
+    sa.Index("audit_by_outcome", "outcome", "number", sqlite_where=IS_NOT_OK, postgresql_where=IS_NOT_OK),
 )
 audit_head, audit_anchor = (
-    Table(name, METADATA, _key(), *_required(BigInteger, "number"), *_required(Text, "hash"))
+    sa.Table(name, METADATA, _key(), *_required(sa.BigInteger, "number"), *_required(sa.Text, "hash"))
     for name in ("audit_head", "audit_anchor")
 )
-audit_begun = Table(
-    "audit_begun", METADATA, _key("call_id", Text), *_required(BigInteger, "at"), *_required(Text, *CALL_TEXTS[1:])
+audit_begun = sa.Table(
+    "audit_begun",
+    METADATA,
+    _key("call_id", sa.Text),
+    *_required(sa.BigInteger, "at"),
+    *_required(sa.Text, *CALL_TEXTS[1:]),
 )
 
-job_settings = Table(
+job_settings = sa.Table(
     "job_settings",
     METADATA,
-    _key("name", Text),
-    *_optional(Text, "schedule"),
-    *_optional(Boolean, "enabled"),
+    _key("name", sa.Text),
+    *_optional(sa.Text, "schedule"),
+    *_optional(sa.Boolean, "enabled"),
     *_optional(Moment, "next_at"),
 )
 
-job_runs = Table(
+job_runs = sa.Table(
     "job_runs",
     METADATA,
-    Column("id", Integer, primary_key=True),
-    *_required(Text, "job", "state", "cause", "requested_by"),
-    *_required(Integer, "attempt"),
-    *_optional(Text, "holder"),
-    *_required(Boolean, "is_cancelling"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    *_required(sa.Text, "job", "state", "cause", "requested_by"),
+    *_required(sa.Integer, "attempt"),
+    *_optional(sa.Text, "holder"),
+    *_required(sa.Boolean, "is_cancelling"),
     *_required(Moment, "queued_at"),
     *_optional(Moment, "started_at", "ended_at"),
-    *_optional(BigInteger, "done", "total"),
-    *_required(Text, "message", "output"),
-    *_required(BigInteger, "output_dropped"),
-    *_optional(Text, "error"),
-    Index("job_runs_by_job", "job", "id"),
-    Index("job_runs_live", "job", unique=True, sqlite_where=text(IS_LIVE), postgresql_where=text(IS_LIVE)),
+    *_optional(sa.BigInteger, "done", "total"),
+    *_required(sa.Text, "message", "output"),
+    *_required(sa.BigInteger, "output_dropped"),
+    *_optional(sa.Text, "error"),
+    sa.Index("job_runs_by_job", "job", "id"),
+    sa.Index("job_runs_live", "job", unique=True, sqlite_where=IS_LIVE, postgresql_where=IS_LIVE),
     sqlite_autoincrement=True,
 )
 """At most one run of a job is queued or running: `job_runs_live` sees to it."""
 
-job_lease = Table(
+job_lease = sa.Table(
     "job_lease",
     METADATA,
     _key(),
-    *_optional(Text, "holder", "place", "process"),
-    *_required(BigInteger, "beat"),
+    *_optional(sa.Text, "holder", "place", "process"),
+    *_required(sa.BigInteger, "beat"),
     *_optional(Moment, "expires_at"),
 )
 
-events = Table(
+events = sa.Table(
     "events",
     METADATA,
-    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    *_required(BigInteger, "at"),
-    *_required(Text, "kind", "user_name", "catalogue", "tool", "subject"),
-    *_optional(BigInteger, "results"),
-    *_required(BigInteger, "seconds", "bytes", "duration_us"),
-    Index("events_by_kind", "kind", "at"),
-    Index("events_by_moment", "at"),
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    *_required(sa.BigInteger, "at"),
+    *_required(sa.Text, "kind", "user_name", "catalogue", "tool", "subject"),
+    *_optional(sa.BigInteger, "results"),
+    *_required(sa.BigInteger, "seconds", "bytes", "duration_us"),
+    sa.Index("events_by_kind", "kind", "at"),
+    sa.Index("events_by_moment", "at"),
     sqlite_autoincrement=True,
 )
 
 
-def upgrade_tables(connection: Connection) -> None:
+def upgrade_tables(connection: sa.Connection) -> None:
     """Bring the tables of the former version to this one: what is gone is dropped, what is missing is created."""
     for name in ("upgrades", "audit_compared"):
-        connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
-    connection.execute(text("ALTER TABLE users DROP COLUMN external"))
+        connection.execute(sa.text(f"DROP TABLE IF EXISTS {name}"))
+    connection.execute(sa.text("ALTER TABLE users DROP COLUMN external"))
     for table in (users, roles):
-        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN catalogues TEXT"))
+        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN catalogues TEXT"))
     METADATA.create_all(connection)
     for index in audit.indexes:
         index.create(connection, checkfirst=True)
 
 
-def create_tables(connection: Connection) -> None:
+def create_tables(connection: sa.Connection) -> None:
     """Create every table in an empty database, with the built-in roles and an empty audit."""
     METADATA.create_all(connection)
     connection.execute(control_version.insert(), {"id": 1, "number": 1})

@@ -62,10 +62,7 @@ class Edits:
         token: str | None = None,
         visibility: Visibility = SEES_EVERYTHING,
     ) -> Applied:
-        """Apply requests together; with a plan's token, only if they still result in that plan.
-
-        Without a token they are planned again if another edit came first.
-        """
+        """Apply requests together; with a plan's token as that plan only, else planned again after other edits."""
         for _ in range(ATTEMPTS if token is None else 1):
             plan = self._planned(requests, token, visibility)
             if not plan.changes:
@@ -138,10 +135,7 @@ class Edits:
 def embed_records(
     records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
 ) -> tuple[list[Put], str | None]:
-    """Return the puts of records with the vectors of their texts, and a note if some have none yet.
-
-    `model` is that of the vectors on the shelf.
-    """
+    """Return the puts of records with vectors by the shelf's `model`, and a note if some have none yet."""
     spec = shelf.spec
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None

@@ -23,6 +23,16 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import ShelfWriter
 
+MOST_MATCHED = 10_000
+"""How many new rows, and how many former records without a row, are compared."""
+MOST_ALIKE = 20
+"""A value that more former records have tells none of them."""
+FEWEST_EQUAL = 3
+"""How many values are equal at least where the title is another."""
+PLACE = ""
+Values = Mapping[str, str]
+"""The values of a record as texts, by field, and the place of its row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandEdits:
@@ -111,17 +121,6 @@ def _plain(record: Record, name: str) -> object:
     """Return a value in a form that compares equal whether it was decoded or comes from a source."""
     value = record.get(name)
     return list(value) if isinstance(value, tuple) else value
-
-
-MOST_MATCHED = 10_000
-"""How many new rows, and how many former records without a row, are compared."""
-MOST_ALIKE = 20
-"""A value that more former records have tells none of them."""
-FEWEST_EQUAL = 3
-"""How many values are equal at least where the title is another."""
-PLACE = ""
-Values = Mapping[str, str]
-"""The values of a record as texts, by field, and the place of its row."""
 
 
 class PlacedRecord(NamedTuple):

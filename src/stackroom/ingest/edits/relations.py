@@ -145,10 +145,7 @@ def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -
 
 
 def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None) -> Value:
-    """Return the titles of the records that this one names, as the value of the copying field.
-
-    With `only`, the other titles stay as they are.
-    """
+    """Return the titles of the records that this one names (or only one anew), as the value of the copying field."""
     ids = ids_in(record, relation)
     written = texts_of(record.get(relation.copies))
     if len(written) != len(ids):

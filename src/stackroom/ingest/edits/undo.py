@@ -51,7 +51,8 @@ class UndoneRecord:
         """Return the fields among these that were changed since, beyond the names of related records."""
         if self.started is None or self.ended is None or self.now is None:
             return []
-        copies = _kept_copies(self.now, self.ended, spec)
+        copying = ((ids_in(self.now, one), ids_in(self.ended, one), one) for one in relations_of(self.now.kind, spec))
+        copies = {one.copies for now, ended, one in copying if now and now == ended}  # of records that are still named
         return [name for name in self.changed if name not in copies and not _agree(self.now, self.ended, [name])]
 
     def can_restore(self, spec: CatalogueSpec) -> bool:
@@ -123,12 +124,6 @@ def _agree(one: Record, other: Record, fields: Iterable[str]) -> bool:
         for record in (one, other)
     )
     return are_alike(*parts)
-
-
-def _kept_copies(now: Record, ended: Record, spec: CatalogueSpec) -> set[str]:
-    """Return the fields that repeat the names of related records where these are still the same."""
-    relations = [relation for relation in relations_of(now.kind, spec) if relation.copies]
-    return {one.copies for one in relations if ids_in(now, one) and ids_in(now, one) == ids_in(ended, one)}
 
 
 def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordId]) -> None:

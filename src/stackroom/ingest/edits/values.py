@@ -22,6 +22,14 @@ _BEGINNING = re.compile(r"'([^']*)'")
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+LONGEST_TEXT = 100_000
+MOST_ITEMS = 1_000
+GREATEST_INT = 2**53
+SHOWN = 60
+_UNKEEPABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, including those for text direction, and unpaired surrogates."""
+_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
+_NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +86,6 @@ def run_each(
         named = [error.message for error in refused[:PROBLEMS_NAMED]]
         raise type(refused[0])("; ".join([*named, *([f"and {more} more"] if more > 0 else [])])) from refused[0]
     return results
-
-
-LONGEST_TEXT = 100_000
-MOST_ITEMS = 1_000
-GREATEST_INT = 2**53
-SHOWN = 60
-
-_UNKEEPABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, including those for text direction, and unpaired surrogates."""
-_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
-_NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def read_fields(
