@@ -3,7 +3,8 @@
 Changed is what differs from the commit in STACKROOM_BASE (else from where the branch left main, or the last commit),
 committed or not. A test file is chosen if it has changed, if it imports a changed module, or if it imports one that
 imports a changed module: further away, nearly everything imports everything. A string that names a module counts as an
-import, since commands are loaded by name; so does the place of a test file, which mirrors that of its module.
+import, also in a table beside it, since commands are loaded by name; so does the place of a test file, which mirrors
+that of its module.
 """
 
 import os
@@ -63,6 +64,8 @@ def _iter_modules(repo: Path) -> Iterator[tuple[str, Path]]:
 def _imported(name: str, path: Path, modules: Mapping[str, Path]) -> set[str]:
     """Return the modules that a file names, and for a test file the module whose place it has."""
     text = path.read_text(encoding="utf-8")
+    tables = [path.with_name(table) for table in re.findall(r'"(\w+\.toml)"', text)]
+    text += "".join(table.read_text(encoding="utf-8") for table in tables if table.is_file())
     found = _mirrored(name) | set(MODULE.findall(text))
     for module, names in FROM.findall(text):
         found |= {module} | {f"{module}.{part}" for part in re.findall(r"\w+", names)}

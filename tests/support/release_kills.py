@@ -85,7 +85,7 @@ UPDATE_STEPS = (
         ("a patch is fetched", "places:FolderPlace.bring", 2),
         ("a patch is applied", "fetch:apply_patch", 2),
         ("a patched file is written", "installed:InstalledPack.save_file", 2),
-        ("the changes are chosen", "update:ReleaseChanges.apply_to", 1),
+        ("the changes are chosen", "update:merge", 1),
         ("the calibration is written", "held:save_beside_records", 1),
     ),
     *_steps(

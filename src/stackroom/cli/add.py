@@ -16,7 +16,6 @@ from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
-from stackroom.catalogue.infer.declare import Inferred
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -44,23 +43,17 @@ FIELD_HEADINGS = ("field", "type", "for", "because")
 def print_proposal(proposal: Proposal) -> None:
     """Print an inferred spec: id, title, fields, the columns left out and why, and the first records."""
     inferred = proposal.inferred
-    for line in _naming(inferred):
-        click.echo(line)
+    id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
+    if inferred.group:
+        id_line = f"'{inferred.group}': all rows with the same value are one record"
+    click.echo(safe_line(f"id:    {id_line}"))
+    click.echo(safe_line(f"title: '{inferred.fields[0].column}'"))
     print_table(FIELD_HEADINGS, [(one.name, one.type, one.uses, one.reason) for one in inferred.fields])
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     _print_records(proposal)
     if inferred.verdict:
         click.echo(safe_line(f"is it a catalogue? {inferred.verdict}"))
-
-
-def _naming(inferred: Inferred) -> list[str]:
-    """Return the lines that say how records are identified and named."""
-    title = inferred.fields[0]
-    id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
-    if inferred.group:
-        id_line = f"'{inferred.group}': all rows with the same value are one record"
-    return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -138,18 +131,20 @@ def add_command(
     order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
     if recipe is None:
-        shown = shown_address(order.location)
         click.echo(
             "nothing was built; --title, --type and the like change the spec, or write it to a file: "
-            f"stackroom spec infer {shown} --output catalogue.toml"
+            f"stackroom spec infer {shown_address(order.location)} --output catalogue.toml"
         )
         return
-    if not accept_losses:
-        _require_few_losses(order, ask=not yes)
-    if plan:
-        _print_plan(
-            load_target(PLAN)(workshop, order.source, recipe=recipe, name=order.name, replaces=replace), as_json=as_json
+    losses = None if accept_losses else order.source.measure_losses()
+    if losses and losses.are_grave and (yes or not _agrees(f"{losses}. Build it without them?", default=False)):
+        raise InputError(
+            f"{shown_address(order.location)}: {losses}; nothing was built. Mend the file, or say how it is read "
+            "(--skip, --encoding); to build it without them: --accept-losses"
         )
+    if plan:
+        made = load_target(PLAN)(workshop, order.source, recipe=recipe, name=order.name, replaces=replace)
+        _print_plan(made, as_json=as_json)
         return
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
@@ -172,19 +167,6 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
-def _require_few_losses(order: Order, *, ask: bool) -> None:
-    """Refuse a source of which much is lost in reading it, unless the user agrees."""
-    losses = order.source.measure_losses()
-    if not losses.are_grave:
-        return
-    if ask and sys.stdin.isatty() and click.confirm(f"{losses}. Build it without them?", default=False):
-        return
-    raise InputError(
-        f"{shown_address(order.location)}: {losses}; nothing was built. Mend the file, or say how it is read (--skip, "
-        "--encoding); to build it without them: --accept-losses"
-    )
-
-
 def _settle(workshop: Workshop, order: Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
     if order.recipe is not None:
@@ -199,22 +181,20 @@ def _settle(workshop: Workshop, order: Order, choices: Choices, *, show: bool, a
         known = workshop.library.find_installed(order.name)  # its spec keeps its name when it is renamed
         name = known.spec_name if known and known.own_declaration else order.name
         return _proposed_recipe(order, choices, name=name, show=show, ask=ask)
-    return _adapted_recipe(workshop, order, own, show=show, ask=ask)
-
-
-def _adapted_recipe(workshop: Workshop, order: Order, own: Recipe, *, show: bool, ask: bool) -> Recipe:
-    """Return the catalogue's recipe, changed as the user agrees to where the table lost columns."""
-    place = workshop.library.get_installed(order.name)
-    lost = find_lost_columns(workshop, order.source, place, own.loaded.spec)
+    # Where the table lost columns, the recipe is changed as the user agrees to.
+    lost = find_lost_columns(workshop, order.source, workshop.library.get_installed(order.name), own.loaded.spec)
     told = [f"'{column}' looks like the column of '{name}' renamed" for name, column in lost.renamed.items()]
     told += [f"no row has a column for '{name}' any more" for name in lost.gone]
-    if not told:
-        return own
-    if show:
+    if told and show:
         click.echo(safe_line("; ".join(told)))
-    if ask and not (show and sys.stdin.isatty() and click.confirm("Change the spec accordingly?", default=True)):
+    if not told or (ask and not (show and _agrees("Change the spec accordingly?", default=True))):
         return own
     return own_recipe(lost.adapt(own.loaded))
+
+
+def _agrees(question: str, *, default: bool) -> bool:
+    """Ask on a terminal; nobody agrees where there is none."""
+    return sys.stdin.isatty() and click.confirm(question, default=default)
 
 
 @contextmanager
@@ -285,9 +265,7 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
     if report.rejects:
         has_rejected = report.rejected or report.duplicates
         click.echo(f"{'rejected rows' if has_rejected else 'left out'}: stackroom rejects {name}")
-    elif report.cells:
-        click.echo(f"cells left out: stackroom rejects {name}")
-    elif report.dangling:
-        click.echo(f"rows with such ids: stackroom rejects {name}")
+    elif report.cells or report.dangling:
+        click.echo(f"{'cells left out' if report.cells else 'rows with such ids'}: stackroom rejects {name}")
     click.echo(f'search it: stackroom search {name} "..."')
     click.echo(f"serve it:  stackroom serve {name}")

@@ -1,20 +1,25 @@
-"""`list`, `search`, `recommend`, `similar`, `get`: query catalogues from the terminal."""
+"""`list`, `search`, `explain`, `recommend`, `similar`, `get`, `browse`: query catalogues from the terminal."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 import orjson
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
-from stackroom.cli.filters import read_filters, split_arguments, takes_filters, with_options
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, texts_of
+from stackroom.cli.filters import read_filters, split_arguments, split_names, takes_filters, with_options
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import json_option, print_json, print_table
-from stackroom.errors import InputError, NotFoundError
+from stackroom.cli.output import json_option, print_answer, print_json, print_table, shortened
+from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, lacking_text
+from stackroom.generic.browse import BrowseParams
+from stackroom.generic.explain import explain_record
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import list_written
 from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
@@ -22,16 +27,16 @@ from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, Si
 from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
-from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
 from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of
 from stackroom.tools.listing import is_list
-from stackroom.tools.spec import VERDICTS
+from stackroom.tools.spec import VERDICTS, explanation_lines, validate_fields, why_lines
 
 INDENT = "   "
+TITLE_CHARS = 40
 NARROWEST = 40
 """The width from which a terminal is wide enough to fold lines to it."""
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -42,35 +47,25 @@ FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = open_app()
-    rows = []
-    problems = describe_problems(app.library)
+    rows, notes, problems = [], {}, describe_problems(app.library)
     for installed in app.library.list_installed():
-        if unopened := app.find_problem(installed.name):
-            problems[installed.name] = f"cannot be opened: {unopened}"
+        name = installed.name
+        if newer := app.release_status.find_newer(name):
+            notes[name] = f"is outdated: {newer}"
+        if unopened := app.find_problem(name):
+            problems[name] = f"cannot be opened: {unopened}"
             continue
-        reader = app.open_catalogue(installed.name).shelf.reader()
-        rows.append(
-            {
-                "name": installed.name,
-                "spec": installed.spec_name,
-                "records": reader.count(WHOLE),
-                "model": reader.model.name if reader.model else None,
-                "folder": str(installed.folder),
-                "release": app.release_status.installed_version(installed.name),
-            }
-        )
-    newer = {
-        installed.name: app.release_status.find_newer(installed.name) for installed in app.library.list_installed()
-    }
-    notes = {name: f"is outdated: {found}" for name, found in newer.items() if found is not None}
+        reader = app.open_catalogue(name).shelf.reader()
+        row = {"name": name, "spec": installed.spec_name, "records": reader.count(WHOLE)}
+        row |= {"model": reader.model.name if reader.model else None, "folder": str(installed.folder)}
+        rows.append({**row, "release": app.release_status.installed_version(name)})
     for name, note in {**notes, **problems}.items():
         click.echo(f"stackroom: '{name}' {note}", err=True)
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(
-            ("name", "records", "model", "folder"), [(r["name"], r["records"], r["model"], r["folder"]) for r in rows]
-        )
+        columns = ("name", "records", "model", "folder")
+        print_table(columns, [[row[column] for column in columns] for row in rows])
     elif not problems:
         click.echo("the library is empty; run: stackroom init")
 
@@ -126,12 +121,11 @@ def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue
         raise InputError(f'a query of several words goes in quotes: stackroom search{named} "{" ".join(words)}"')
     if not stated[-1].strip():
         raise InputError("the query is empty; to see the values of a field: stackroom browse")
-    return (_get_catalogue(app, *stated) if len(stated) == 2 else None), stated[-1]
-
-
-def _get_catalogue(app: App, name: str, query: str) -> OpenCatalogue:
+    if len(stated) == 1:
+        return None, stated[0]
+    name, query = stated
     try:
-        return app.open_catalogue(name)
+        return app.open_catalogue(name), query
     except NotFoundError as error:
         if name in app.library.list_unfinished():
             raise
@@ -141,11 +135,11 @@ def _get_catalogue(app: App, name: str, query: str) -> OpenCatalogue:
 
 def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
     """Return the catalogues that can be opened; say which cannot."""
-    names = [installed.name for installed in app.library.list_installed()]
-    problems = {name: app.find_problem(name) for name in names}
-    opened = {name: app.open_catalogue(name) for name, problem in problems.items() if problem is None}
-    for name, problem in problems.items():
-        if problem is not None:
+    opened = {}
+    for name in [installed.name for installed in app.library.list_installed()]:
+        if (problem := app.find_problem(name)) is None:
+            opened[name] = app.open_catalogue(name)
+        else:
             click.echo(f"stackroom: '{name}' cannot be opened: {problem}", err=True)
     if not opened:
         raise NotFoundError("there is no catalogue to search; run: stackroom init")
@@ -158,24 +152,19 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
         click.echo(verdict if found.results else "Nothing was found.")
     labelled = [(result, (result.relevance or "").replace("_", " ").lower()) for result in found.results]
     _print_records(labelled, with_catalogue=with_names)
-    if found.results:
-        click.echo(_counts(found, is_listed=is_listed))
+    shown, answering = len(labelled), sum(bool(label) for _, label in labelled)
+    if shown and (is_listed or found.only_orders):
+        click.echo(f"{shown} of {found.total} records")
+    elif shown and found.evidence is Evidence.NONE:
+        click.echo(f"evidence: {found.evidence}")
+    elif shown:
+        others = f", {shown - answering} more near" if answering < shown else ""
+        click.echo(f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}")
     if found.left_out and found.left_out.adult:
         click.echo(f"{found.left_out.adult} adult records are left out; --adult lists them too")
     for note in found.notes:
         if note not in verdicts:
             click.echo(with_options(note))
-
-
-def _counts(found: SearchResult, *, is_listed: bool) -> str:
-    """Return how many of the records that answer, or are listed, are shown."""
-    if is_listed or found.only_orders:
-        return f"{len(found.results)} of {found.total} records"
-    if found.evidence is Evidence.NONE:
-        return f"evidence: {found.evidence}"
-    answering = sum(result.relevance is not None for result in found.results)
-    others = f", {len(found.results) - answering} more near" if answering < len(found.results) else ""
-    return f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}"
 
 
 @click.command("recommend", context_settings=FREE_OPTIONS)
@@ -216,7 +205,11 @@ def recommend_command(
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    _print_records([(result, _signals_in_words(result)) for result in found.results], with_catalogue=False)
+    labelled = []
+    for result in found.results:
+        signals = ", ".join(f"{name} {value:.2f}" for name, value in (result.signals or {}).items())
+        labelled.append((result, f"score {result.score:.2f} ({signals})"))
+    _print_records(labelled, with_catalogue=False)
     for wish in found.understood:
         click.echo(f"'{wish.phrase}': {wish.text}")
     for text in found.not_understood:
@@ -253,21 +246,14 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         written = list_written(view.catalogue, record)
         print_json(plain_record(record, view.spec) | ({"written": written} if written else {}))
     else:
-        shown = [field for field in view.spec.fields.values() if field.shown and has_value(record, field)]
-        print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])
-
-
-def _signals_in_words(shown: ShownRecord) -> str:
-    """Return the score of a recommendation, and the signals that it is made of."""
-    signals = ", ".join(f"{name} {value:.2f}" for name, value in (shown.signals or {}).items())
-    return f"score {shown.score:.2f} ({signals})"
-
-
-def _cell(record: Record, field: FieldSpec) -> str:
-    value = record.get(field.name)
-    if field.type is FieldType.JSON:
-        return orjson.dumps(value).decode()
-    return with_unit(number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value)), field)
+        rows: list[tuple[str, str]] = [("id", record.id)]
+        for field in view.spec.fields.values():
+            if field.shown and has_value(record, field):
+                value = record.get(field.name)
+                text = number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value))
+                is_json = field.type is FieldType.JSON
+                rows.append((field.name, orjson.dumps(value).decode() if is_json else with_unit(text, field)))
+        print_table(("field", "value"), rows)
 
 
 def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogue: bool) -> None:
@@ -296,3 +282,142 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
         if width is not None:
             line.truncate(width - len(INDENT), overflow="ellipsis")
         yield Text(INDENT) + line
+
+
+@click.command("explain", context_settings=FREE_OPTIONS)
+@click.argument("catalogue")
+@click.argument("query")
+@click.argument("record_id", metavar="[ID]", required=False)
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
+@click.option("--adult", is_flag=True, help="Find adult records too.")
+@json_option
+@click.pass_context
+@takes_filters
+def explain_command(
+    ctx: click.Context, catalogue: str, query: str, record_id: str | None, limit: int, adult: bool, as_json: bool
+) -> None:
+    """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has its place or none.
+
+    The parts of a hit add up to its strength, and to the score that orders the hits. Filters are options named after
+    fields, as for stackroom search.
+    """
+    ids, options = split_arguments([*([record_id] if record_id else []), *ctx.args])
+    if len(ids) > 1:
+        raise InputError(f"'{ids[1]}' is too much; a query of several words goes in quotes")
+    if not query.strip():
+        raise InputError("the query is empty; give the words to explain a search for")
+    opened = open_app().open_catalogue(catalogue)
+    params = search_params(query, options, [opened.spec], limit=limit, with_adult=adult)
+    tools = GenericTools([opened])
+    if not ids:
+        hits = tools.search(LOCAL_USER, params.model_copy(update={"explain": True})).results
+        if as_json:
+            print_json([hit.model_dump(mode="json", include={"id", "title", "score", "why"}) for hit in hits])
+            return
+        for number, hit in enumerate(hits, start=1):
+            click.echo(f"{number}. {hit.title} [{hit.id}] {hit.score:.4f}")
+            for line in why_lines(hit.why):
+                click.echo(f"   {line}")
+        if not hits:
+            click.echo("nothing was found")
+        return
+    path = tools.path(LOCAL_USER, params, opened.name)
+    told = explain_record(path, find_named(path.view, ids[0])[0], tool="stackroom search").model_dump(mode="json")
+    print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
+
+
+@click.command("browse", context_settings=FREE_OPTIONS)
+@click.argument("catalogue")
+@click.option("--field", help="The field to browse; by default the catalogue's tags.")
+@click.option("--search", help="Only values like this.")
+@click.option("--by", multiple=True, help="Group by a field: country, year/decade, price/10; at most two.")
+@click.option("--of", help="A number: its minimum, maximum, mean, median and sum.")
+@click.option("--sort", help="The order of groups: count, value, mean, 'mean asc' …")
+@click.option("--query", default="", help="Words that every record has.")
+@click.option("--adult", is_flag=True, help="Count adult records too.")
+@click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
+@json_option
+@click.pass_context
+@takes_filters
+def browse_command(
+    ctx: click.Context,
+    catalogue: str,
+    field: str | None,
+    search: str | None,
+    by: tuple[str, ...],
+    of: str | None,
+    sort: str | None,
+    query: str,
+    adult: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Show the values of a field of CATALOGUE with how many records have each, or count and sum records by group.
+
+    Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --not-tags horror.
+    """
+    opened = open_app().open_catalogue(catalogue)
+    limits = search_params(query, ctx.args, [opened.spec], with_adult=adult)
+    asked = limits.model_dump(include={"query", "filters", "exclude"}) | {"by": split_names(by) or None, "of": of}
+    if not by and not of:
+        asked["field"] = _require_facet(opened.spec, field)
+    params = validate_fields(BrowseParams, {**asked, "search": search, "sort": sort})
+    if ctx.get_parameter_source("limit") is not ParameterSource.DEFAULT:
+        params = params.model_copy(update={"limit": limit})
+    found = GenericTools([opened]).browse(LOCAL_USER, params)
+    if params.has_figures:
+        _show_figures(found.catalogues[0], as_json=as_json)
+    else:
+        rows = [(one.category, one.value, one.count) for one in found.catalogues[0].fields[0].values]
+        if as_json:
+            print_json([dict(zip(("category", "value", "count"), row, strict=True)) for row in rows])
+        else:
+            print_table(("value", "category", "count"), [(value, category, count) for category, value, count in rows])
+    for note in found.notes:
+        click.echo(with_options(note), err=as_json)
+
+
+def _require_facet(spec: CatalogueSpec, stated: str | None) -> str:
+    """Return the field to browse, by default the tags; refuse one whose values are not counted."""
+    facets = {field.name: field.type for field in spec.fields.values() if field.facet}
+    if not facets:
+        raise InputError(f"catalogue '{spec.name}' has no field to browse; give a field of its spec facet = true")
+    name = stated or next((name for name, kind in facets.items() if kind is FieldType.TAGS), next(iter(facets)))
+    if name not in facets:
+        hint = did_you_mean(name, list(facets))
+        raise InputError(f"'--field': no facet '{name}'{hint}; facets: {', '.join(facets)}")
+    return name
+
+
+def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    groups, overall = found.groups or [], found.overall
+    if overall is None:
+        return
+    known = "" if overall.known is None else f", {overall.known} with {found.of}"
+    click.echo(f"{overall.count} records{known}")
+    of_all = []
+    for name in FIGURES:
+        record = getattr(overall, f"{name}_record", None)
+        told = "" if record is None else f"{shortened(record.title, TITLE_CHARS)} [{record.id}]"
+        of_all += [(name, getattr(overall, name), told)] if getattr(overall, name) is not None else []
+    if of_all:
+        print_table((found.number_in_words, "", ""), of_all)
+    if groups:
+        figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
+        rows = [(*group.values.values(), group.count, *(_cell(group, name) for name in figures)) for group in groups]
+        print_table((*groups[0].values, "count", *figures), rows)
+    if found.ranked:
+        print_table((found.number_in_words, "title", "id"), [(one.value, one.title, one.id) for one in found.ranked])
+    if found.group_count is not None:
+        of_what = "groups" if groups else "records"
+        click.echo(f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with --limit")
+    for name, count in found.without.items():
+        click.echo(lacking_text(name, count).strip())
+
+
+def _cell(group: BrowsedGroup, name: str) -> Any:
+    value = getattr(group, name)
+    return "" if value is None else value

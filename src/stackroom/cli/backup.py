@@ -1,6 +1,5 @@
 """`backup` and `restore`: a library as files with checksums, and back."""
 
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from stackroom.assembly.builtin_jobs import BACKUPS, CATALOGUES, plan_backup
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
-from stackroom.cli.output import json_option, print_json
+from stackroom.cli.output import json_option, print_answer, print_json
 from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
@@ -74,39 +73,39 @@ def restore_command(place: str | None, catalogue: str | None, accounts: bool, as
     Example: stackroom restore /mnt/backups --catalogue films
     """
     settings = load_settings()
-    if catalogue is None:
-        _require_stopped(settings)
+    if catalogue is None and (servers := list_server_tasks(settings.home)):
+        raise ConflictError(
+            f"a server runs on this library ({servers[0].place}): stop it first, or restore one catalogue (--catalogue)"
+        )
     keep_private(settings.home)
     with open_backup(place, settings) as backup:
         if problems := check_backup(backup):
             raise StorageError(f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}")
         names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
-        restore_files(backup, settings.home, names)
-    if as_json:
-        print_json({"backup": backup.name, "restored": sorted(names.values())})
-    else:
-        click.echo(f"restored from {backup.name}: {', '.join(sorted(names.values()))}; check it: stackroom doctor")
+        restore_files(backup, settings.home, {name: name for name in names})
+    text = f"restored from {backup.name}: {', '.join(names)}; check it: stackroom doctor"
+    print_answer({"backup": backup.name, "restored": names}, text, as_json=as_json)
 
 
-def _require_stopped(settings: Settings) -> None:
-    if servers := list_server_tasks(settings.home):
-        raise ConflictError(
-            f"a server runs on this library ({servers[0].place}): stop it first, or restore one catalogue (--catalogue)"
-        )
-
-
-def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accounts: bool) -> dict[str, str]:
-    """Return what is restored: its name in the back-up → its name in the library."""
+def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accounts: bool) -> list[str]:
+    """Return what is restored, sorted; the present accounts are moved away for those in the back-up."""
     files = load_checksums(backup)
     known = sorted({name.split("/")[1] for name in files if name.startswith(f"{CATALOGUES}/")})
     if catalogue is not None:
         if catalogue not in known:
             hint = did_you_mean(catalogue, known)
             raise NotFoundError(f"no catalogue '{catalogue}' in the back-up{hint}; it has: {', '.join(known)}")
-        one = f"{CATALOGUES}/{catalogue}"
-        return {one: one}
+        return [f"{CATALOGUES}/{catalogue}"]
     if accounts:
-        return _set_accounts_aside(files, settings)
+        if CONTROL_FILE not in files:
+            raise NotFoundError(
+                "the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore"
+            )
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                path = settings.home / f"{CONTROL_FILE}{suffix}"
+                path.replace(path.with_name(f"{CONTROL_FILE}.before-restore{suffix}"))
+        return [CONTROL_FILE]
     parts = sorted(path.name for path in backup.iterdir() if path.name != MANIFEST)
     for name in parts:
         with suppress(OSError):
@@ -116,15 +115,4 @@ def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accoun
             f"{settings.home} has {', '.join(present)} already: restore into an empty library (STACKROOM_HOME), or a "
             "part: --catalogue NAME, --accounts"
         )
-    return {name: name for name in parts}
-
-
-def _set_accounts_aside(files: Collection[str], settings: Settings) -> dict[str, str]:
-    """Move the present accounts away, and return the name of those in the back-up."""
-    if CONTROL_FILE not in files:
-        raise NotFoundError("the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore")
-    for suffix in ("", "-wal", "-shm"):
-        path = settings.home / f"{CONTROL_FILE}{suffix}"
-        if path.exists():
-            path.replace(path.with_name(f"{CONTROL_FILE}.before-restore{suffix}"))
-    return {CONTROL_FILE: CONTROL_FILE}
+    return parts

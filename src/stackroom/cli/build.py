@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 
@@ -22,9 +21,8 @@ from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import Ledger, check_ledger, find_places
 from stackroom.ingest.relations import find_dangling
-from stackroom.library import LEDGER_FILE, Installed
+from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE
-from stackroom.packages import CataloguePackage
 
 
 @click.command("init")
@@ -85,8 +83,14 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     if installed.sources and not path.is_file():
         raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
     with closing(Ledger(path)) as ledger:
-        rows = [*ledger.rejects(), *_dangling_rows(app, installed)]
+        rows = list(ledger.rejects())
         cells, changes = ledger.cells(), ledger.changes()
+    if (spec := app.spec_of(installed).spec).relations:
+        dangling = find_dangling(app.open_catalogue(catalogue).shelf.reader(), spec)
+        origins = find_places(path, [one.record_id for one in dangling])
+        by_hand = ("edited by hand", "")
+        told = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
+        rows += sorted(told)
     listed = (
         ("", ("source", "place", "reason"), rows),
         ("cells left out of their records:", ("source", "place", "field", "reason"), cells),
@@ -104,18 +108,6 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
         click.echo("no row was left out")
 
 
-def _dangling_rows(app: App, installed: Installed) -> list[tuple[str, str, str]]:
-    """Return the rows whose records have dangling ids: source, place, reason."""
-    spec = app.spec_of(installed)
-    if not spec.spec.relations:
-        return []
-    dangling = find_dangling(app.open_catalogue(installed.name).shelf.reader(), spec.spec)
-    origins = find_places(installed.folder / LEDGER_FILE, [one.record_id for one in dangling])
-    by_hand = ("edited by hand", "")
-    rows = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
-    return sorted(rows)
-
-
 def set_up(app: App, *, with_model: bool = True) -> None:
     """Build the sample catalogues that are missing, so that words find their records; then embed them."""
     problems = app.library.check()
@@ -126,15 +118,13 @@ def set_up(app: App, *, with_model: bool = True) -> None:
             with build_progress(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
                 report = add_sample(app, sample.name, progress=report_progress, embed=False)
             click.echo(f"{sample.name}: {summary(report)}")
-    if with_model:
-        _embed_samples(app)
-
-
-def _embed_samples(app: App) -> None:
-    """Get the models, and embed the samples that have records without a vector, each as soon as it can be."""
-    waiting = [
-        (package, one.name) for package, one in app.packages.iter_samples() if _is_waiting(app, package, one.name)
-    ]
+    if not with_model:
+        return
+    waiting = []  # catalogues that still have the records of their sample, some of them without a vector
+    for package, sample in app.packages.iter_samples():
+        installed = None if sample.name in problems else app.library.find_installed(sample.name)
+        if installed and any(map(package.is_sample, installed.sources)) and count_waiting(app, sample.name) > 0:
+            waiting.append((package, sample.name))
     try:
         if not waiting:
             require_model(app, quiet=False)
@@ -145,13 +135,6 @@ def _embed_samples(app: App) -> None:
             click.echo(f"{name}: {report.embedded} texts embedded")
     except ExpectedError as error:
         click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
-
-
-def _is_waiting(app: App, package: CataloguePackage, name: str) -> bool:
-    """Tell whether a catalogue still has the records of its sample, and some of them have no vector."""
-    installed = None if name in app.library.check() else app.library.find_installed(name)
-    has_sample = installed is not None and any(map(package.is_sample, installed.sources))
-    return has_sample and count_waiting(app, name) > 0
 
 
 @click.command("map")
@@ -198,41 +181,27 @@ def greet() -> None:
     """Greet, say what is in the library or offer to make one, and show three commands to go on with."""
     app = open_app()
     click.echo(f"Stackroom {__version__}: catalogues for AI assistants, on your machine.")
-    names = [installed.name for installed in app.library.list_installed()]
-    problems = describe_problems(app.library)
+    names, problems = [installed.name for installed in app.library.list_installed()], describe_problems(app.library)
     if not names and not problems:
         click.echo(f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names another folder).")
-        if not _is_wanted():
+        question = "Make it now, with the sample catalogues (110 MB of models, some minutes)?"
+        if sys.stdin is None or not sys.stdin.isatty() or not click.confirm(question, default=True):
             _show_next(MAKE_LIBRARY, ADD, CONNECT)
             return
         set_up(app)
         names = [installed.name for installed in app.library.list_installed()]
-    click.echo(f"The library in {app.settings.home} has {_described(app, names)}.")
+    counts = []
+    for name in names[:SHOWN]:
+        if app.find_problem(name):
+            counts.append(f"{name} (cannot be opened; run: stackroom doctor)")
+        else:
+            counts.append(f"{name} ({app.open_catalogue(name).shelf.reader().count(WHOLE):,} records)")
+    several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
+    described = f"{several}: {', '.join(counts)}{', …' if len(names) > SHOWN else ''}"
+    click.echo(f"The library in {app.settings.home} has {described if names else 'no catalogue that can be searched'}.")
     for name, problem in problems.items():
         click.echo(f"'{name}' {problem}")
     _show_next(SEARCH if names else DOCTOR, ADD, CONNECT)
-
-
-def _is_wanted() -> bool:
-    """Ask on a terminal whether to make a library now."""
-    is_asked = sys.stdin is not None and sys.stdin.isatty()
-    return is_asked and click.confirm(
-        "Make it now, with the sample catalogues (110 MB of models, some minutes)?", default=True
-    )
-
-
-def _described(app: App, names: Sequence[str]) -> str:
-    if not names:
-        return "no catalogue that can be searched"
-    several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
-    shown = ", ".join(f"{name} ({_records(app, name)})" for name in names[:SHOWN])
-    return f"{several}: {shown}{', …' if len(names) > SHOWN else ''}"
-
-
-def _records(app: App, name: str) -> str:
-    if app.find_problem(name):
-        return "cannot be opened; run: stackroom doctor"
-    return f"{app.open_catalogue(name).shelf.reader().count(WHOLE):,} records"
 
 
 def _show_next(*commands: NextCommand) -> None:

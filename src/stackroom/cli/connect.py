@@ -23,7 +23,6 @@ from stackroom.background.processes import SHOWN, ChildProcess, python_module
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
 from stackroom.control.opening import AuditOnDemand, exists
-from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.packages import GROUP
@@ -100,8 +99,15 @@ def serve_command(
     if find_place(settings) is None:  # else catalogues may still come
         _require_catalogues(app, catalogues)
     build = partial(app.build_gate, catalogues, tools=ToolChoice(tools))
+
+    def load(**parts: Any) -> Gate:
+        """Open the catalogues and the model before the first call."""
+        gate = build(**parts)
+        _load_models(app)
+        return gate
+
     if over_http:
-        importlib.import_module(HTTP_MODULE).host(app, settings, partial(_load, app, build))
+        importlib.import_module(HTTP_MODULE).host(app, settings, load)
     else:
         _serve_stdio(app, settings, build)
 
@@ -126,23 +132,11 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         answered = threading.Event()
         loader.submit(_load_rest, app, audit, answered)
         close = audit.close if audit else lambda: None
-        stdio.serve_stdio(
-            gate,
-            log_level=settings.log_level,
-            tool_names=settings.mcp.tool_names,
-            at_end=close,
-            on_introduced=answered.set,
-        )
+        level, names = settings.log_level, settings.mcp.tool_names
+        stdio.serve_stdio(gate, log_level=level, tool_names=names, at_end=close, on_introduced=answered.set)
         answered.set()
     app.background.stop(STOP_S)
     close()
-
-
-def _load(app: App, build: Callable[..., Gate], **parts: Any) -> Gate:
-    """Open the catalogues and the model before the first call."""
-    gate = build(**parts)
-    _load_models(app)
-    return gate
 
 
 def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event) -> None:
@@ -160,22 +154,18 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
 
 
 def _load_models(app: App) -> None:
+    """Load the models by using them, and say why one does not work."""
     for embedder in app.list_query_embedders():
-        if problem := _warm_up(embedder):
+        problem = embedder.check()
+        try:
+            if problem is None:
+                embedder.embed_query("warm up")
+        except ExpectedError as error:
+            problem = error.message
+        if problem:
             click.echo(f"stackroom: vector search is off: {problem}", err=True)
     gc.freeze()
     gc.enable()
-
-
-def _warm_up(embedder: Embedder) -> str | None:
-    """Load the model by using it; return why that failed, or None."""
-    if problem := embedder.check():
-        return problem
-    try:
-        embedder.embed_query("warm up")
-    except ExpectedError as error:
-        return error.message
-    return None
 
 
 OPTION = "--reload"
@@ -188,21 +178,20 @@ def serve_reloading(settings: Settings, arguments: Sequence[str]) -> None:
     ended = threading.Event()
     for name in ("SIGINT", "SIGTERM"):
         signal.signal(getattr(signal, name), lambda *_: ended.set())
-    packages = list_packages()
+    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}  # they are not imported for that
+    specs = (importlib.util.find_spec(module) for module in sorted(modules))
+    packages = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    command = python_module("stackroom", *[argument for argument in arguments if argument != OPTION])
+    # Compiled files are compared by seconds and sizes, so that a quick second change would be missed with them.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     while not ended.is_set():
-        before, server = list_stamps(packages, settings), _start(arguments)
+        before = list_stamps(packages, settings)
+        server = ChildProcess("the server", command, shows_output=True, errors=SHOWN, environment=environment)
         while not ended.wait(LOOK_EVERY_S) and list_stamps(packages, settings) == before:
             continue
         server.end(ENDING_S)
         if not ended.is_set():
             click.echo("stackroom: files have changed; the server is started again", err=True)
-
-
-def list_packages() -> list[Path]:
-    """Return the folders of the installed packages, which are not imported for that."""
-    modules = {entry.module.partition(".")[0] for entry in entry_points(group=GROUP)}
-    found = (importlib.util.find_spec(module) for module in sorted(modules))
-    return [Path(folder) for spec in found if spec for folder in spec.submodule_search_locations or ()]
 
 
 def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]:
@@ -214,11 +203,3 @@ def list_stamps(packages: Sequence[Path], settings: Settings) -> dict[Path, int]
         with suppress(OSError):  # it was just removed
             stamps[path] = path.stat().st_mtime_ns
     return stamps
-
-
-def _start(arguments: Sequence[str]) -> ChildProcess:
-    # Compiled files are compared by seconds and sizes, so that a quick second change would be missed with them.
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    given = [argument for argument in arguments if argument != OPTION]
-    command = python_module("stackroom", *given)
-    return ChildProcess("the server", command, shows_output=True, errors=SHOWN, environment=environment)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import NamedTuple
 
 import click
 
@@ -12,13 +13,21 @@ from stackroom.assembly.machine_limits import check_disk
 from stackroom.assembly.measures import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import Finding, json_option, report_findings
+from stackroom.cli.output import json_option, print_answer
 from stackroom.control.database.engine import ControlDatabase, check_database
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
 from stackroom.embed.weights import check_model_files
 from stackroom.errors import ExpectedError
 from stackroom.tools.health import examine
+
+
+class Finding(NamedTuple):
+    """One finding: the subject, its state, and whether that is in order."""
+
+    what: str
+    found: str
+    ok: bool
 
 
 @click.command("doctor")
@@ -29,7 +38,11 @@ def doctor_command(ctx: click.Context, as_json: bool) -> None:
 
     Indexes that are damaged are rebuilt from the records.
     """
-    report_findings(ctx, list(_examine(open_app())), as_json=as_json)
+    findings = list(_examine(open_app()))
+    text = "\n".join(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}" for finding in findings)
+    print_answer([finding._asdict() for finding in findings], text, as_json=as_json)
+    if not all(finding.ok for finding in findings):
+        ctx.exit(1)
 
 
 def _examine(app: App) -> Iterator[Finding]:
@@ -41,7 +54,7 @@ def _examine(app: App) -> Iterator[Finding]:
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     yield from _examine_machine(app)
     installed = app.library.list_installed()
-    problems = {**app.library.describe_unfinished(), **app.library.check()}
+    problems = app.library.describe_unfinished() | app.library.check()
     if not installed and not problems:
         yield Finding(what="catalogues", found="none; run: stackroom init", ok=False)
     for one in installed:
@@ -49,9 +62,16 @@ def _examine(app: App) -> Iterator[Finding]:
             yield from _examine_catalogue(app, one.name)
         except ExpectedError as error:
             yield Finding(what=one.name, found=error.message, ok=False)
-    yield from _examine_models(app)
+    for damage in check_model_files(app.settings.models_folder):
+        yield Finding(what="model files", found=damage, ok=False)
+    for embedder in app.list_query_embedders():
+        if embedder.model != app.embedder.model:
+            problem = embedder.check()
+            yield Finding(what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None)
     yield from _examine_collections(app)
-    yield from _examine_tasks(app)
+    for server in list_server_tasks(home):
+        for task in server.tasks:
+            yield Finding(what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error)
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
 
@@ -67,18 +87,14 @@ def _examine_machine(app: App) -> Iterator[Finding]:
             database.version()
             problem = next(iter(check_database(database)), None)
             yield Finding(what="control database", found=problem or f"works ({database.name})", ok=problem is None)
-            yield from _examine_control(database)
+            now = utc_now()
+            for part, trouble in find_job_problems(database, now).items():
+                yield Finding(what=part, found=trouble, ok=False)
+            for ends_at, token in list_ending_tokens(database, now + ENDS_SOON):
+                name = f"token {token.name} of {token.user}"
+                yield Finding(what=name, found=f"ends on {ends_at:%Y-%m-%d}", ok=True)
     except ExpectedError as error:
         yield Finding(what="control database", found=error.full_message, ok=False)
-
-
-def _examine_control(database: ControlDatabase) -> Iterator[Finding]:
-    """Yield the jobs that failed, a backup that is late, and the tokens that end soon."""
-    now = utc_now()
-    for part, problem in find_job_problems(database, now).items():
-        yield Finding(what=part, found=problem, ok=False)
-    for ends_at, token in list_ending_tokens(database, now + ENDS_SOON):
-        yield Finding(what=f"token {token.name} of {token.user}", found=f"ends on {ends_at:%Y-%m-%d}", ok=True)
 
 
 def _examine_collections(app: App) -> Iterator[Finding]:
@@ -95,23 +111,6 @@ def _examine_collections(app: App) -> Iterator[Finding]:
         yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
 
 
-def _examine_tasks(app: App) -> Iterator[Finding]:
-    """Yield the background tasks of the servers that run over the library."""
-    for server in list_server_tasks(app.settings.home):
-        for task in server.tasks:
-            yield Finding(what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error)
-
-
-def _examine_models(app: App) -> Iterator[Finding]:
-    """Yield the models of catalogues, other than the one that the settings name, and files that are damaged."""
-    for damage in check_model_files(app.settings.models_folder):
-        yield Finding(what="model files", found=damage, ok=False)
-    for embedder in app.list_query_embedders():
-        if embedder.model != app.embedder.model:
-            problem = embedder.check()
-            yield Finding(what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None)
-
-
 def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
     catalogue = app.open_catalogue(name)
     for done in catalogue.shelf.mend():
@@ -120,16 +119,10 @@ def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
         yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)
     if (problem := find_stalled_vectors(catalogue)) is not None:
         yield Finding(what=f"{name}: vectors", found=problem, ok=False)
-    yield from _examine_release(app, name)
-
-
-def _examine_release(app: App, name: str) -> Iterator[Finding]:
-    """Yield whether a catalogue that was installed from a place is outdated, as the last check of it found."""
-    check, newer = app.release_status.find_check(name), app.release_status.find_newer(name)
-    if newer is not None:
-        yield Finding(what=f"{name}: release", found=str(newer), ok=True)
-    elif check is not None and check.problem:
-        yield Finding(what=f"{name}: release", found=f"its place could not be asked: {check.problem}", ok=True)
-    elif check is not None:
-        found = f"{app.release_status.installed_version(name)}, the newest on {check.asked_at:%Y-%m-%d}"
-        yield Finding(what=f"{name}: release", found=found, ok=True)
+    status = app.release_status
+    if (check := status.find_check(name)) is not None:  # as the last check of its place found
+        found = str(status.find_newer(name) or "")
+        if not found and check.problem:
+            found = f"its place could not be asked: {check.problem}"
+        newest = f"{status.installed_version(name)}, the newest on {check.asked_at:%Y-%m-%d}"
+        yield Finding(what=f"{name}: release", found=found or newest, ok=True)

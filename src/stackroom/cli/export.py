@@ -33,13 +33,7 @@ from stackroom.tools.listing import EVERY
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @takes_filters
 def export_command(
-    arguments: tuple[str, ...],
-    target: str,
-    by: tuple[str, ...],
-    of: str | None,
-    sort: str,
-    adult: bool,
-    force: bool,
+    arguments: tuple[str, ...], target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
 ) -> None:
     """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`.
 
@@ -51,7 +45,11 @@ def export_command(
     stated, options = split_arguments(arguments)
     if not 1 <= len(stated) <= 2:
         raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
-    chosen = _format_of(target)
+    try:
+        chosen = ExportFormat(Path(target).suffix.removeprefix(".").lower())
+    except ValueError as error:
+        known = ", ".join(f".{known}" for known in ExportFormat)
+        raise InputError(f"'--to': the name must end in one of {known}") from error
     catalogue = open_app().open_catalogue(stated[0])
     query = stated[1] if len(stated) == 2 else EVERY
     params = search_params(query, options, [catalogue.spec], with_adult=adult)
@@ -64,14 +62,6 @@ def export_command(
         table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}))
     _write_file(Path(target), write(table, chosen), force=force)
     click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
-
-
-def _format_of(target: str) -> ExportFormat:
-    try:
-        return ExportFormat(Path(target).suffix.removeprefix(".").lower())
-    except ValueError as error:
-        known = ", ".join(f".{known}" for known in ExportFormat)
-        raise InputError(f"'--to': the name must end in one of {known}") from error
 
 
 def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:

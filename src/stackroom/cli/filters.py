@@ -1,11 +1,11 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
+from stackroom.catalogue.spec import CatalogueSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.tools.filters import BOUNDS, MOST_ADVISED, filters_by_use, filters_of
 
@@ -18,27 +18,30 @@ def read_filters(options: Sequence[str], specs: Sequence[CatalogueSpec]) -> tupl
     known = {name: field for spec in specs for name, field in filters_of(spec).items()}
     filters: dict[str, Any] = {}
     excluded: dict[str, Any] = {}
-    for option, value in _pairs(options):
+    rest = list(options)
+    while rest:
+        given = rest.pop(0)
+        if not given.startswith("--"):
+            raise InputError(f"'{given}' is not an option; a query of several words goes in quotes")
+        option, equals, value = given[2:].partition("=")
+        if not equals and not rest:
+            raise InputError(f"'{given}' wants a value; give one after it")
+        value = value if equals else rest.pop(0)
         name = option.removeprefix(NOT)
         if name not in known:
             by_use = [field.name for spec in specs for field in filters_by_use(spec)]
             listed = [f"--{one}" for one in dict.fromkeys((*by_use, *known))]
             hint = did_you_mean(name, list(known))
             raise InputError(f"no filter '--{name}'{hint}; filters: {', '.join(listed[:MOST_ADVISED])}")
-        into = excluded if option.startswith(NOT) else filters
-        into[name] = _written(option, known[name], value)
+        # As a filter has it: the bounds of a range, or a list of values.
+        wanted: dict[str, str] | list[str] = split_names([value])
+        if known[name].filter is FilterKind.RANGE or (known[name].brackets and ".." in value):
+            low, dots, high = value.partition("..")
+            wanted = {bound: text for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True) if text}
+        if not wanted:
+            raise InputError(f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a range")
+        (excluded if option.startswith(NOT) else filters)[name] = wanted
     return filters, excluded
-
-
-def _written(option: str, field: FieldSpec, value: str) -> dict[str, str] | list[str]:
-    """Return the value of an option as a filter has it: the bounds of a range, or a list of values."""
-    found: dict[str, str] | list[str] = [part.strip() for part in value.split(",") if part.strip()]
-    if field.filter is FilterKind.RANGE or (field.brackets and ".." in value):
-        low, dots, high = value.partition("..")
-        found = {bound: text for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True) if text}
-    if not found:
-        raise InputError(f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a range")
-    return found
 
 
 def with_options(text: str) -> str:
@@ -75,17 +78,3 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def split_names(stated: Sequence[str]) -> list[str]:
     """Return the names of an option that may be repeated, and may have several with commas."""
     return [part.strip() for one in stated for part in one.split(",") if part.strip()]
-
-
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    rest = list(arguments)
-    while rest:
-        option = rest.pop(0)
-        if not option.startswith("--"):
-            raise InputError(f"'{option}' is not an option; a query of several words goes in quotes")
-        name, equals, value = option[2:].partition("=")
-        if not equals:
-            if not rest:
-                raise InputError(f"'{option}' wants a value; give one after it")
-            value = rest.pop(0)
-        yield name, value

@@ -1,6 +1,5 @@
 """`serve --http`: a shared server with accounts, limits and an audit."""
 
-import sys
 from collections.abc import Callable
 
 import click
@@ -41,7 +40,14 @@ def host(app: App, settings: Settings, load: Load) -> None:
     control = Control.open(settings) if settings.server.accounts else None
     admin = None
     if control:
-        _print_first_admin(control)
+        if (secret := control.accounts.create_first_admin()) is not None:
+            click.echo(
+                "stackroom: this is the first start, so there is a first user now:\n"
+                f"    user      admin\n    password  {secret}\n"
+                "  The password works once, to log in and choose your own; it is not shown again.\n"
+                "  Or make a token for a client:  stackroom token add laptop --user admin",
+                err=True,
+            )
         admin = AdminServer(
             app,
             control,
@@ -49,6 +55,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)},
         )
         observers = [control.audit, admin.events, *observers]
+    parts = admin.parts if admin else NO_PARTS
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = new_pool("loader", 1)
     uploads = Uploads(app)
@@ -67,16 +74,18 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            endpoints=[
-                *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
-                *uploads.endpoints(),
-                *owners.endpoints(),
-            ],
+            endpoints=[*list_endpoints(app.packages, parts), *uploads.endpoints(), *owners.endpoints()],
             open_board=(lambda: admin.board) if admin else None,
             health=health,
             hide_places=app.hide_places,
         )
-        serve_http(service, on_listening=lambda address: _print_address(address, settings))
+        access = "accounts are on" if control else "no accounts: every caller is the local user"
+        serve_http(
+            service,
+            on_listening=lambda address: click.echo(
+                f"stackroom: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True
+            ),
+        )
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
         app.background.stop()
@@ -87,23 +96,3 @@ def host(app: App, settings: Settings, load: Load) -> None:
         if control:
             control.close()
         app.close()
-
-
-def _print_first_admin(control: Control) -> None:
-    """If there are no users, create an administrator and print their one-time secret."""
-    secret = control.accounts.create_first_admin()
-    if secret is None:
-        return
-    click.echo(
-        "stackroom: this is the first start, so there is a first user now:\n"
-        f"    user      admin\n    password  {secret}\n"
-        "  The password works once, to log in and choose your own; it is not shown again.\n"
-        "  Or make a token for a client:  stackroom token add laptop --user admin",
-        err=True,
-    )
-
-
-def _print_address(address: str, settings: Settings) -> None:
-    access = "accounts are on" if settings.server.accounts else "no accounts: every caller is the local user"
-    click.echo(f"stackroom: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
-    sys.stderr.flush()

@@ -3,8 +3,8 @@
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from stackroom.cli.clients.config_file import (
     remove_entry,
     update_file,
 )
-from stackroom.cli.clients.server_entry import LocalServer, RemoteServer, holds_token, local_server, remote_server
+from stackroom.cli.clients.server_entry import holds_token, local_server, remote_server
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError
@@ -39,13 +39,22 @@ BY_ADDRESS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _ClientFile:
     """A client's file, and how to report on it."""
 
     client: str
     spec: ClientSpec
     path: Path
     as_json: bool
+
+    def find_entry(self) -> Any | None:
+        """Return the entry that the file has, or None."""
+        return find_entry(self.spec.form, read_text(self.path) or "", self.spec.section)
+
+    def is_found(self) -> bool:
+        """Tell whether the client seems to be on this machine: by its file, the folder of that, or its programs."""
+        has_folder = self.path.parent.is_dir() and self.path.parent not in (Path.home(), Path.cwd())
+        return self.path.exists() or has_folder or any(map(shutil.which, self.spec.programs))
 
     def report(self, action: str, message: str, **more: Any) -> None:
         """Say what was done."""
@@ -98,25 +107,23 @@ def install_command(
         address = remote_server(url, "").url if url else "https://…/mcp of your server"
         raise InputError(f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}")
     spec = CLIENTS[client]
-    request = _Request(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
+    file = _ClientFile(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
     if remove:
-        _remove(request)
+        _remove(file)
         return
     entry = spec.entry_of(_choose_server(spec, catalogues, url, token))
     if only_print:
-        click.echo(f"# {request.path}", err=True)
+        click.echo(f"# {file.path}", err=True)
         click.echo(spec.form.insert("", spec.section, entry), nl=False)
         return
     if config is not None and holds_token(entry):
-        click.echo(f"{request.path} holds your token now: keep it out of version control", err=True)
-    _write(request, entry, yes=yes)
+        click.echo(f"{file.path} holds your token now: keep it out of version control", err=True)
+    _write(file, entry, yes=yes)
 
 
-def _choose_server(
-    spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None
-) -> LocalServer | RemoteServer:
+def _choose_server(spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None) -> dict[str, Any]:
     if url is not None:
-        return remote_server(url, _read_token(token), plain_names=spec.plain_names)
+        return remote_server(url, _read_token(token), plain_names=spec.plain_names).parts
     settings = load_settings()
     library = open_app(settings).library
     for name in catalogues:
@@ -137,58 +144,61 @@ def _read_token(token: str | None) -> str:
     return sys.stdin.readline().strip()
 
 
-def _write(request: _Request, entry: Entry, *, yes: bool) -> None:
-    spec, path = request.spec, request.path
+def _write(file: _ClientFile, entry: Entry, *, yes: bool) -> None:
+    spec, path = file.spec, file.path
     try:
-        former = find_entry(spec.form, read_text(path) or "", spec.section)
+        former = file.find_entry()
         question = f"{path} has an entry 'stackroom' already; overwrite it?"
         if former not in (None, entry) and not yes and not click.confirm(question, default=False, err=True):
             raise InputError(f"nothing was written; {path} is as it was")
         is_private = holds_token(entry) or holds_token(former)
-        had_file, is_found = path.exists(), _is_found(spec, path)
+        had_file, is_found = path.exists(), file.is_found()
         changed = update_file(
             path, lambda text: add_entry(spec.form, text or "", spec.section, entry), is_private=is_private
         )
     except ConfigTextError as error:
-        if not request.as_json:
+        if not file.as_json:
             click.echo(spec.form.insert("", spec.section, entry), nl=False)
         raise InputError(
             f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
         ) from None
     if not changed:
-        request.report("unchanged", f"{path} has this entry already")
+        file.report("unchanged", f"{path} has this entry already")
         return
     backup = str(backup_of(path)) if had_file else None
     message = f"restart {spec.title} to use it" if is_found else f"{spec.title} was not found here; written anyway"
-    request.report("written", f"written: {path}; {message}", backup=backup, found=is_found)
+    file.report("written", f"written: {path}; {message}", backup=backup, found=is_found)
 
 
-def _remove(request: _Request) -> None:
-    spec, path = request.spec, request.path
+def _remove(file: _ClientFile) -> None:
+    spec, path = file.spec, file.path
     try:
-        former = find_entry(spec.form, read_text(path) or "", spec.section)
+        former, backup = file.find_entry(), read_text(backup_of(path))
         is_secret = holds_token(former)
-        changed = former is not None and update_file(
-            path, partial(_without_entry, spec, backup_of(path)), is_private=is_secret, keep_former=not is_secret
-        )
+
+        def remove_from(text: str | None) -> str | None:
+            """Return the file without the entry; None where the file had been made for it."""
+            rest = remove_entry(spec.form, text or "", spec.section, backup=backup)
+            return rest if rest.strip() or rest == backup else None
+
+        changed = former is not None and update_file(path, remove_from, is_private=is_secret, keep_former=not is_secret)
     except ConfigTextError as error:
         where = f"'{NAME}' in '{spec.section}'"
         raise InputError(f"{path} cannot be edited ({error}); nothing was written: remove {where} yourself") from None
     if changed:
-        request.report("removed", f"removed from {path}; restart {spec.title}")
+        file.report("removed", f"removed from {path}; restart {spec.title}")
     else:
-        request.report("absent", f"{path} has no entry 'stackroom'")
-
-
-def _without_entry(spec: ClientSpec, backup: Path, text: str | None) -> str | None:
-    """Return the file without the entry; None where the file had been made for it."""
-    former = read_text(backup)
-    rest = remove_entry(spec.form, text or "", spec.section, backup=former)
-    return rest if rest.strip() or rest == former else None
+        file.report("absent", f"{path} has no entry 'stackroom'")
 
 
 def _list_clients(*, as_json: bool) -> None:
-    rows = [_describe(name, spec) for name, spec in CLIENTS.items()]
+    rows: list[dict[str, Any]] = []
+    for name, spec in CLIENTS.items():
+        file, is_installed = _ClientFile(client=name, spec=spec, path=spec.path(), as_json=as_json), False
+        with suppress(ConfigTextError, InputError):
+            is_installed = file.find_entry() is not None
+        told = {"client": name, "title": spec.title, "found": file.is_found(), "installed": is_installed}
+        rows.append({**told, "file": str(file.path)})
     if as_json:
         print_json(rows)
         return
@@ -197,27 +207,3 @@ def _list_clients(*, as_json: bool) -> None:
     ]
     print_table(("client", "found here", "uses Stackroom", "file"), [*shown, (CHATGPT, "", "", "by address: --url")])
     click.echo("\nTo connect one: stackroom install CLIENT; to disconnect it: stackroom install CLIENT --remove")
-
-
-def _describe(name: str, spec: ClientSpec) -> dict[str, Any]:
-    path = spec.path()
-    return {
-        "client": name,
-        "title": spec.title,
-        "found": _is_found(spec, path),
-        "installed": _has_entry(path, spec),
-        "file": str(path),
-    }
-
-
-def _is_found(spec: ClientSpec, path: Path) -> bool:
-    """Tell whether a client seems to be on this machine: by its file, the folder of that, or its programs."""
-    has_folder = path.parent.is_dir() and path.parent not in (Path.home(), Path.cwd())
-    return path.exists() or has_folder or any(shutil.which(program) for program in spec.programs)
-
-
-def _has_entry(path: Path, spec: ClientSpec) -> bool:
-    try:
-        return find_entry(spec.form, read_text(path) or "", spec.section) is not None
-    except (ConfigTextError, InputError):
-        return False

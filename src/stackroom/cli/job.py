@@ -9,9 +9,9 @@ from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import open_board
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.cli.opening import open_app
-from stackroom.cli.operations import build_group, make_control, perform
+from stackroom.cli.operations import HELP, build_group, make_control, perform
 from stackroom.cli.output import json_option, print_json, shortened
-from stackroom.cli.progress import ProgressLine, progress_line
+from stackroom.cli.progress import progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import RunReport
@@ -26,19 +26,10 @@ SHOWN_LENGTH = 60
 def _open_board(control: Control) -> JobBoard:
     """Return the jobs of the library."""
     app = open_app()
-    parts = build_server_parts(app, control, EventLog(control.database))
-    return open_board(app, control, parts)
+    return open_board(app, control, build_server_parts(app, control, EventLog(control.database)))
 
 
-job_command = build_group(
-    "job",
-    "List, run and schedule background jobs.\n\nA server runs jobs by their schedules, one at a time; of several "
-    "servers of a library, one does. A schedule is an interval (30m, 6h, 1d), five fields of cron in UTC "
-    "('0 3 * * *'), or manual. The job refresh:CATALOGUE brings one catalogue up to its sources; it is listed once it "
-    "has a schedule: stackroom job schedule refresh:films 6h",
-    JOB_OPERATIONS,
-    open_board=_open_board,
-)
+job_command = build_group("job", HELP["job"], JOB_OPERATIONS, open_board=_open_board)
 
 
 @job_command.command("run")
@@ -57,7 +48,13 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
         board = _open_board(control)
         name = board.get_spec(job_id).name
         with progress_line(name, hidden=as_json) as line:
-            work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=partial(_hint, line))
+
+            def hint(_run: JobRun, report: RunReport) -> None:
+                """Show how far a run is."""
+                count = f"{report.done}{f' of {report.total}' if report.total else ''} "
+                line.hint(f"{count if report.done is not None else ''}{shortened(report.message, SHOWN_LENGTH)}")
+
+            work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=hint)
             run = perform(control, "job/run", name, {}, work)
         output = board.find_output(str(run.id))
     text = output.text if output else ""
@@ -68,9 +65,3 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
         click.echo(f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True)
     if run.state is not RunState.DONE:
         ctx.exit(1)
-
-
-def _hint(line: ProgressLine, _run: JobRun, report: RunReport) -> None:
-    """Show how far a run is."""
-    count = "" if report.done is None else f"{report.done}{f' of {report.total}' if report.total else ''} "
-    line.hint(f"{count}{shortened(report.message, SHOWN_LENGTH)}")

@@ -12,52 +12,12 @@ import click
 from stackroom import LAYOUTS, __version__
 from stackroom.errors import ExpectedError, InterruptedByUser, did_you_mean
 from stackroom.text.safe import install_safe_streams
+from stackroom.toml_text import load_packaged
 
 # Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-COMMANDS = {
-    "init": ("stackroom.cli.build", "Set up a library: samples and the model, or a catalogue from a release."),
-    "add": ("stackroom.cli.add", "Build a catalogue from a file, or update it."),
-    "new": ("stackroom.cli.new", "Write a catalogue package to start from."),
-    "packages": ("stackroom.cli.new", "List the catalogue packages that are installed, and what each adds."),
-    "spec": ("stackroom.cli.spec", "Make, check and show the specs of catalogues."),
-    "publish": ("stackroom.cli.sync", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
-    "pack": ("stackroom.cli.pack", "Build, check and publish packs: catalogues as files to ship."),
-    "sync": ("stackroom.cli.sync", "Bring the library up to the collections of a LanceDB database."),
-    "update": ("stackroom.cli.releases", "Update catalogues that were installed from a place to its newest release."),
-    "rollback": ("stackroom.cli.releases", "Go back to the release that was installed before."),
-    "rejects": ("stackroom.cli.build", "List the rows that were left out of a catalogue, and why."),
-    "remove": ("stackroom.cli.operations", "Remove a catalogue; it can be brought back within a day."),
-    "rename": ("stackroom.cli.operations", "Give a catalogue another name."),
-    "move": ("stackroom.cli.move", "Move the records of a catalogue into a PostgreSQL database, or back."),
-    "describe": ("stackroom.cli.operations", "Change the title and the summary of a catalogue, and who edits it."),
-    "undo": ("stackroom.cli.operations", "Bring back a catalogue that was removed or renamed within a day."),
-    "list": ("stackroom.cli.ask", "List the catalogues in the library."),
-    "search": ("stackroom.cli.ask", "Search a catalogue, or all of them."),
-    "explain": ("stackroom.cli.explain", "Say why a search finds what it finds, and why not a record."),
-    "recommend": ("stackroom.cli.ask", "Recommend records for titles that are liked, and wishes."),
-    "similar": ("stackroom.cli.ask", "Show the records nearest in meaning to one."),
-    "get": ("stackroom.cli.ask", "Show one record, by id or title."),
-    "export": ("stackroom.cli.export", "Write the records of a catalogue to a CSV, JSON, Parquet or XLSX file."),
-    "browse": ("stackroom.cli.browse", "Show the values of a field, or count and sum records."),
-    "serve": ("stackroom.cli.connect", "Serve catalogues to an assistant, over stdio."),
-    "install": ("stackroom.cli.install", "Connect an assistant: write its configuration, or remove it."),
-    "user": ("stackroom.cli.operations", "Add, change and list accounts."),
-    "token": ("stackroom.cli.operations", "Create, list and revoke tokens for programs."),
-    "role": ("stackroom.cli.operations", "Add, change, list and delete roles: named sets of permissions."),
-    "access": ("stackroom.cli.operations", "Restrict catalogues to selected users and roles."),
-    "job": ("stackroom.cli.job", "Show, run and schedule background jobs."),
-    "audit": ("stackroom.cli.operations", "Show and verify the audit log."),
-    "backup": ("stackroom.cli.backup", "Copy records, accounts and audit to a folder or a bucket, with checksums."),
-    "restore": ("stackroom.cli.backup", "Bring a back-up, or one catalogue or the accounts of it, into the library."),
-    "model": ("stackroom.cli.model", "Get, list and check embedding models."),
-    "embed": ("stackroom.cli.model", "Embed the records that have no vector yet, on one machine or on several."),
-    "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
-    "map": ("stackroom.cli.build", "Lay out the records of catalogues on maps, similar ones near each other."),
-    "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search by those of a folder."),
-}
-"""Command → its module, and one line of help."""
+COMMANDS = load_packaged("stackroom.cli", "commands.toml")
 
 
 PACKAGE_COMMANDS = "stackroom.commands"
@@ -89,8 +49,7 @@ class Commands(click.Group):
         if name in COMMANDS:
             command = getattr(importlib.import_module(COMMANDS[name][0]), f"{name}_command")
         else:
-            command = brought[name].load()
-            ctx.obj = importlib.import_module(OPENING).open_app
+            command, ctx.obj = brought[name].load(), importlib.import_module(OPENING).open_app
         gc.freeze()
         gc.enable()
         return command
@@ -99,11 +58,10 @@ class Commands(click.Group):
         """Write the list of commands; their modules are not loaded."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-        brought = find_package_commands()
-        if brought:
+        if brought := find_package_commands():
             with formatter.section("Commands of catalogue packages"):
                 formatter.write_dl(
-                    [(name, f"From {found.module.rpartition('.')[0]}.") for name, found in brought.items()]
+                    [(name, f"From {entry.module.rpartition('.')[0]}.") for name, entry in brought.items()]
                 )
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

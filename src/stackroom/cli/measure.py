@@ -27,7 +27,7 @@ from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
-from stackroom.grading.metrics import as_json as plain_figure
+from stackroom.grading.metrics import as_json as as_json_figure
 from stackroom.grading.tuned_file import TUNED_FILE, describe_weights, difference, find_tuned
 from stackroom.grading.tuning import Tuning
 from stackroom.library import QUESTIONS_FILE
@@ -44,84 +44,6 @@ from stackroom.measure.plain_questions import (
 from stackroom.model.principal import LOCAL_USER
 
 WHEN = ("before", "after")
-
-
-def grade_command(
-    app: App, name: str, count: int, *, own: Path | None, tunes: bool, resets: bool, as_json: bool
-) -> None:
-    """Grade a catalogue by so many questions, tune it if asked to, and print the figures."""
-    app.library.get_installed(name)
-    if own is not None:
-        keep_own_questions(app, name, own)
-    was_tuned = reset_tuning(app, name) if resets else False
-    with progress_line(name, hidden=as_json) as line:
-        graded = grade_catalogue(app, name, count, asking=partial(line.show, "questions asked"))
-        line.hint("tuning" if tunes else "")
-        tuning = tune_catalogue(graded) if tunes else None
-    if as_json:
-        print_json(_plain(name, graded, tuning))
-        return
-    if was_tuned:
-        click.echo("the tuned weights were removed")
-    _print_grade(name, graded)
-    if tuning is not None:
-        _print_tuning(graded, tuning)
-    elif (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
-        click.echo(f"searched with tuned weights: {describe_weights(tuned)}; to remove them: --reset")
-
-
-def _print_grade(name: str, graded: GradedCatalogue) -> None:
-    grade = graded.grade
-    print_table(
-        ("", "questions", "nDCG@10", "Recall@50", "MRR@10"),
-        [
-            (kind, one.questions, _cell(one.ndcg_10), f"{one.recall_50.mean:.4f}", f"{one.mrr_10.mean:.4f}")
-            for kind, one in grade.kinds.items()
-        ],
-        title=f"{name}, {grade.records} records, {grade.model}",
-    )
-    if BY_VECTORS not in grade.kinds:
-        click.echo("searched by words alone: there are no vectors, or queries cannot be embedded (stackroom doctor)")
-    click.echo(f"questions: {graded.folder / QUESTIONS_FILE}")
-
-
-def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
-    rows = [
-        (half, *map(_cell, figures))
-        for half, figures in (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
-    ]
-    click.echo()
-    print_table(("half", "nDCG@10 before", "after"), rows, title="tuning")
-    tried = describe_weights(difference(tuning.tried, graded.catalogue.spec.search))
-    if tuning.is_accepted:
-        click.echo(f"kept from now on: {tried}; to remove them: --reset")
-    else:
-        click.echo(f"the weights stay as they are: {tuning.reason}")
-
-
-def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[str, Any]:
-    grade = graded.grade
-    plain = {
-        "catalogue": name,
-        "at": grade.at.isoformat(),
-        "records": grade.records,
-        "model": grade.model,
-        "kinds": {kind: {"questions": one.questions, **_plain_figures(one)} for kind, one in grade.kinds.items()},
-    }
-    return plain if tuning is None else {**plain, "tuning": _plain_tuning(graded, tuning)}
-
-
-def _plain_tuning(graded: GradedCatalogue, tuning: Tuning) -> dict[str, Any]:
-    halves = {"tuned_half": tuning.tuned_half, "other_half": tuning.other_half}
-    return {
-        "accepted": tuning.is_accepted,
-        "reason": tuning.reason,
-        "weights": difference(tuning.tried, graded.catalogue.spec.search),
-        **{
-            name: {when: plain_figure(replace(one, values=())) for when, one in zip(WHEN, figures, strict=True)}
-            for name, figures in halves.items()
-        },
-    }
 
 
 @click.command("eval")
@@ -176,12 +98,73 @@ def eval_command(
         if any(Path(target).glob("*.toml")):
             _refuse(of_folder, f"{target} has questions in TOML", "is for a judged collection")
             _ask_questions(app, Path(target), as_json=as_json)
-            return
-        _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
+        else:
+            _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
-    count = questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS)
-    grade_command(app, target, count, own=golden, tunes=tune, resets=reset, as_json=as_json)
+    app.library.get_installed(target)
+    if golden is not None:
+        keep_own_questions(app, target, golden)
+    was_tuned = reset_tuning(app, target) if reset else False
+    with progress_line(target, hidden=as_json) as line:
+        count = questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS)
+        graded = grade_catalogue(app, target, count, asking=partial(line.show, "questions asked"))
+        line.hint("tuning" if tune else "")
+        tuning = tune_catalogue(graded) if tune else None
+    if as_json:
+        print_json(_plain(target, graded, tuning))
+        return
+    if was_tuned:
+        click.echo("the tuned weights were removed")
+    _print_grade(target, graded, tuning)
+
+
+def _print_grade(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> None:
+    grade = graded.grade
+    print_table(
+        ("", "questions", "nDCG@10", "Recall@50", "MRR@10"),
+        [
+            (kind, one.questions, _cell(one.ndcg_10), f"{one.recall_50.mean:.4f}", f"{one.mrr_10.mean:.4f}")
+            for kind, one in grade.kinds.items()
+        ],
+        title=f"{name}, {grade.records} records, {grade.model}",
+    )
+    if BY_VECTORS not in grade.kinds:
+        click.echo("searched by words alone: there are no vectors, or queries cannot be embedded (stackroom doctor)")
+    click.echo(f"questions: {graded.folder / QUESTIONS_FILE}")
+    if tuning is None:
+        if (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
+            click.echo(f"searched with tuned weights: {describe_weights(tuned)}; to remove them: --reset")
+        return
+    halves = (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
+    click.echo()
+    rows = [(half, *map(_cell, figures)) for half, figures in halves]
+    print_table(("half", "nDCG@10 before", "after"), rows, title="tuning")
+    if tuning.is_accepted:
+        tried = describe_weights(difference(tuning.tried, graded.catalogue.spec.search))
+        click.echo(f"kept from now on: {tried}; to remove them: --reset")
+    else:
+        click.echo(f"the weights stay as they are: {tuning.reason}")
+
+
+def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[str, Any]:
+    grade = graded.grade
+    plain = {
+        "catalogue": name,
+        "at": grade.at.isoformat(),
+        "records": grade.records,
+        "model": grade.model,
+        "kinds": {kind: {"questions": one.questions, **_plain_figures(one)} for kind, one in grade.kinds.items()},
+    }
+    if tuning is not None:
+        plain["tuning"] = {
+            "accepted": tuning.is_accepted,
+            "reason": tuning.reason,
+            "weights": difference(tuning.tried, graded.catalogue.spec.search),
+            "tuned_half": dict(zip(WHEN, map(_plain_figure, tuning.tuned_half), strict=True)),
+            "other_half": dict(zip(WHEN, map(_plain_figure, tuning.other_half), strict=True)),
+        }
+    return plain
 
 
 def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:
@@ -202,24 +185,13 @@ def _evaluate_folder(
     work = app.settings.home / "evaluations" / folder.resolve().name
     with build_progress(folder.name, hidden=as_json) as progress:
         found = evaluate(collection, embedder=embedder, work=work, progress=progress)
+    name, queries = embedder.model.name, len(collection.queries)
     if as_json:
-        print_json(
-            {
-                "folder": str(folder),
-                "split": split,
-                "model": embedder.model.name,
-                "queries": len(collection.queries),
-                "grades": grades,
-                "results": {name: _plain_figures(quality) for name, quality in found.items()},
-            }
-        )
+        told = {"folder": str(folder), "split": split, "model": name, "queries": queries, "grades": grades}
+        print_json({**told, "results": {method: _plain_figures(quality) for method, quality in found.items()}})
         return
-    rows = [(name, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10)) for name, q in found.items()]
-    print_table(
-        ("", "nDCG@10", "Recall@100", "MRR@10"),
-        rows,
-        title=f"{folder.name}, {len(collection.queries)} queries, {embedder.model.name}",
-    )
+    rows = [(method, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10)) for method, q in found.items()]
+    print_table(("", "nDCG@10", "Recall@100", "MRR@10"), rows, title=f"{folder.name}, {queries} queries, {name}")
     click.echo(f"grades {grades}")
 
 
@@ -249,9 +221,13 @@ def search_at_terminal(app: App, catalogue: str, query: str) -> Mapping[str, Any
 
 
 def _plain_figures(found: KindGrade | Quality) -> dict[str, dict[str, Any]]:
-    """Return each metric with its interval, without the values of single questions."""
-    metrics = {field.name: getattr(found, field.name) for field in fields(found)}
-    return {name: plain_figure(replace(value, values=())) for name, value in metrics.items()}
+    """Return each metric with its interval."""
+    return {field.name: _plain_figure(getattr(found, field.name)) for field in fields(found)}
+
+
+def _plain_figure(figure: Figure) -> dict[str, Any]:
+    """Return a figure without the values of single questions."""
+    return as_json_figure(replace(figure, values=()))
 
 
 def _cell(value: Figure) -> str:

@@ -11,7 +11,7 @@ from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
 from stackroom.embed.graph_choice import describe_cpu, load_choices
-from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
+from stackroom.embed.models import LOCAL_MODELS, get_local_model
 from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
 from stackroom.errors import ModelError, UnavailableError
 from stackroom.settings import load_settings
@@ -53,7 +53,11 @@ def pull_command(name: str, source: Path | None, force: bool) -> None:
 def list_models_command(as_json: bool) -> None:
     """List the local models and the configured endpoint."""
     settings = load_settings()
-    rows = [_local_row(model, model_folder(settings.models_folder, model)) for model in LOCAL_MODELS.values()]
+    rows: list[tuple[Any, ...]] = []
+    for model in LOCAL_MODELS.values():
+        folder = model_folder(settings.models_folder, model)
+        choice = load_choices(folder).get(describe_cpu()) or "8 bits (32 not tried yet)"
+        rows.append((model.name, "local", model.id.dimension, not check_model(folder, model), str(choice)))
     if (remote := settings.embedding).kind != "local":
         ready = open_app(settings).embedder.check() is None
         rows.append((remote.model, remote.url, remote.dimension, ready, "by the server"))
@@ -61,11 +65,6 @@ def list_models_command(as_json: bool) -> None:
         print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
     else:
         print_table(COLUMNS, rows)
-
-
-def _local_row(model: LocalModel, folder: Path) -> tuple[Any, ...]:
-    choice = load_choices(folder).get(describe_cpu()) or "8 bits (32 not tried yet)"
-    return model.name, "local", model.id.dimension, not check_model(folder, model), str(choice)
 
 
 @model_command.command("check")

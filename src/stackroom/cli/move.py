@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import asdict
-from typing import Any
 
 import click
 
-from stackroom.cli.output import json_option, print_json
+from stackroom.cli.output import json_option, print_answer
 from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
 from stackroom.shelf.store_place import StorePlace, load_postgres
@@ -36,13 +35,7 @@ def move_command(name: str, target: str, schema: str | None, as_json: bool) -> N
         else:
             place = StorePlace(url=target, schema=schema or f"stackroom_{name}")
             report = moving.move_to_database(workshop, name, place, advance=line.add)
-    if as_json:
-        print_json(asdict(report))
-    else:
-        click.echo(_describe(report))
-
-
-def _describe(report: Any) -> str:
     rows = ", ".join(f"{count} {table}" for table, count in report.rows.items()) or "everything was there already"
     answers = f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
-    return f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"
+    text = f"{report.catalogue}: the records are in {report.place} now ({rows}{answers})"
+    print_answer(asdict(report), text, as_json=as_json)

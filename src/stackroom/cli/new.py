@@ -1,9 +1,7 @@
 """`new` and `packages`: write a catalogue package to start from, and list those that are installed."""
 
 import keyword
-from collections.abc import Iterator
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -14,7 +12,7 @@ import click
 from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
-from stackroom.packages import PACKAGES, CataloguePackage
+from stackroom.packages import PACKAGES
 
 TEMPLATE = files("stackroom.cli") / "new_package"
 ENDING = ".txt"
@@ -38,8 +36,16 @@ def new_command(name: str, output: Path | None) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: the folder is not empty; choose another --output")
     names = {"name": name, "module": module, "title": name.replace("-", " ").replace("_", " ").capitalize()}
-    for path, text in _iter_files(TEMPLATE, Path()):
-        _write(folder / str(path).replace(MODULE_FOLDER, module, 1), Template(text).substitute(names))
+    with as_file(TEMPLATE) as root:
+        for path in root.rglob(f"*{ENDING}"):
+            written = str(path.relative_to(root)).removesuffix(ENDING)
+            target = folder / written.replace(MODULE_FOLDER, module, 1)
+            text = Template(path.read_text(encoding="utf-8")).substitute(names)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise InputError(f"{target}: cannot be written: {error.strerror}; choose another --output") from error
     click.echo(f"written: {folder}")
     place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for one of the package index
     click.echo(f"install it: pip install {place}")
@@ -50,7 +56,18 @@ def new_command(name: str, output: Path | None) -> None:
 @json_option
 def packages_command(as_json: bool) -> None:
     """List the catalogue packages that are installed, and what each adds: tools, endpoints, samples and sources."""
-    rows = [_describe(package, PACKAGES.find_origin(package.name)) for package in PACKAGES.iter_packages()]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": package.name,
+            "from": PACKAGES.find_origin(package.name),
+            "summary": package.spec.summary,
+            "tools": [tool.name for tool in package.tools(())],
+            "endpoints": [f"{one.method} {one.path}" for one in package.endpoints()],
+            "samples": [sample.name for sample in package.samples],
+            "sources": [f"{prefix}:QUERY" for prefix in package.providers],
+        }
+        for package in PACKAGES.iter_packages()
+    ]
     if as_json:
         print_json(rows)
         return
@@ -59,18 +76,6 @@ def packages_command(as_json: bool) -> None:
         for part in ("tools", "endpoints", "samples", "sources"):
             if row[part]:
                 click.echo(f"  {part}: {', '.join(row[part])}")
-
-
-def _describe(package: CataloguePackage, origin: str) -> dict[str, Any]:
-    return {
-        "name": package.name,
-        "from": origin,
-        "summary": package.spec.summary,
-        "tools": [tool.name for tool in package.tools(())],
-        "endpoints": [f"{one.method} {one.path}" for one in package.endpoints()],
-        "samples": [sample.name for sample in package.samples],
-        "sources": [f"{prefix}:QUERY" for prefix in package.providers],
-    }
 
 
 def _require_free(name: str, module: str) -> None:
@@ -82,20 +87,3 @@ def _require_free(name: str, module: str) -> None:
     found = find_spec(module)
     if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
         raise InputError(f"'{module}' is a Python module that is installed already; choose another name")
-
-
-def _iter_files(folder: Traversable, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files of the template: where each is written, and its text."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _iter_files(entry, path / entry.name)
-        elif entry.name.endswith(ENDING):
-            yield path / entry.name.removesuffix(ENDING), entry.read_text(encoding="utf-8")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another --output") from error

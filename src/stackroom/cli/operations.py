@@ -6,7 +6,7 @@ writes it to the audit before the command reports success.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
+from stackroom.toml_text import load_packaged
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
 from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
@@ -52,37 +53,16 @@ def make_control() -> Iterator[Control]:
 @contextmanager
 def find_control() -> Iterator[Control | None]:
     """Open the control database of this library; None if there is none: reading must not create it."""
-    if not exists(load_settings()):
-        yield None
-        return
-    with make_control() as control:
-        yield control
-
-
-@contextmanager
-def open_control() -> Iterator[Control]:
-    """Open the control database of this library; raise NotFoundError if there is none."""
-    with find_control() as control:
-        if control is None:
-            raise NotFoundError(NO_ACCOUNTS)
+    with make_control() if exists(load_settings()) else nullcontext() as control:
         yield control
 
 
 def perform(
-    control: Control,
-    operation: str,
-    target: str,
-    parameters: Mapping[str, Any],
-    work: Callable[[], ResultT],
+    control: Control, operation: str, target: str, parameters: Mapping[str, Any], work: Callable[[], ResultT]
 ) -> ResultT:
     """Do a change, and write to the audit that it was done, or why it failed."""
     ask = CallContext(
-        principal=LOCAL_USER,
-        via="cli",
-        operation=operation,
-        target=target,
-        parameters=parameters,
-        cost=Cost.WRITE,
+        principal=LOCAL_USER, via="cli", operation=operation, target=target, parameters=parameters, cost=Cost.WRITE
     )
     return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)
 
@@ -110,13 +90,12 @@ def build_group(
 
 def _build_command(operation: Operation, open_board: OpenBoard | None = None) -> click.Command:
     fields = operation.params.model_fields
-    taken: list[click.Parameter] = [
-        click.Argument([name], required=field.is_required(), nargs=-1 if _has_origin(field.annotation, list) else 1)
-        for name, field in ((argument, fields[argument]) for argument in operation.arguments)
-    ]
-    for field_name, field in fields.items():
-        if field_name not in operation.arguments:
-            taken += _options(field_name, field)
+    taken: list[click.Parameter] = []
+    for name in operation.arguments:
+        count = -1 if _has_type(fields[name].annotation, list) else 1
+        taken.append(click.Argument([name], required=fields[name].is_required(), nargs=count))
+    for name, field in fields.items():
+        taken += [] if name in operation.arguments else _options(name, field)
     if operation.question:
         taken.append(click.Option(["--yes"], is_flag=True, help="Do it without asking."))
     details = [operation.details] if operation.details else []
@@ -147,7 +126,11 @@ def _options(name: str, field: FieldInfo) -> list[click.Option]:
             )
             for key in Cost
         ]
-    is_list, is_flag = _has_origin(field.annotation, list), _has_type(field.annotation, bool)
+    is_list, is_flag = _has_type(field.annotation, list), _has_type(field.annotation, bool)
+    if is_list:
+        text = f"{text[:-1]}; can be repeated."
+    elif field.default not in (None, False, 0) and not field.is_required():
+        text = f"{text[:-1]}; default: {field.default}."
     declared = [f"{flag}/--not-{flag[2:]}" if is_flag and field.default is None else flag, name]
     return [
         click.Option(
@@ -157,15 +140,9 @@ def _options(name: str, field: FieldInfo) -> list[click.Option]:
             multiple=is_list,
             is_flag=is_flag,
             default=None,
-            help=f"{text[:-1]}; can be repeated." if is_list else _with_default(text, field),
+            help=text,
         )
     ]
-
-
-def _with_default(text: str, field: FieldInfo) -> str:
-    return (
-        text if field.default in (None, False, 0) or field.is_required() else f"{text[:-1]}; default: {field.default}."
-    )
 
 
 def _marks(field: FieldInfo) -> list[Any]:
@@ -174,12 +151,9 @@ def _marks(field: FieldInfo) -> list[Any]:
     return [*field.metadata, *inner]
 
 
-def _has_origin(annotation: Any, origin: type) -> bool:
-    return get_origin(annotation) is origin or any(_has_origin(inner, origin) for inner in get_args(annotation))
-
-
 def _has_type(annotation: Any, wanted: type) -> bool:
-    return annotation is wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
+    is_wanted = wanted in (annotation, get_origin(annotation))
+    return is_wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
 
 
 def _run_command(
@@ -189,13 +163,17 @@ def _run_command(
     values = _values_of(typed)
     params = validate_fields(operation.params, values)
     if operation.check is not None:
-        with _looked_at(operation, open_board) as call:
+        with _opened(operation, open_board, to_read=True) as (_control, call):
             operation.check(call, params)
     if operation.question and not yes:
-        _require_agreement(operation.question.format(**values))
+        question = operation.question.format(**values)
+        if not _is_at_terminal():
+            raise InputError(f"not at a terminal, so nobody can be asked: {question} give --yes to do it")
+        if not click.confirm(question, default=False, err=True):
+            raise InterruptedByUser("nothing was done")
     if FROM_STDIN in typed:
         password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
-        params = validate_fields(operation.params, {**values, **({} if password is None else {"password": password})})
+        params = params if password is None else validate_fields(operation.params, {**values, "password": password})
     result = _performed(operation, open_board, params)
     print_result(operation, result, as_json=as_json)
     failure = operation.find_failure(result) if operation.find_failure else None
@@ -220,61 +198,43 @@ def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _performed(operation: Operation, open_board: OpenBoard | None, params: BaseModel) -> Any:
-    if operation.cost is Cost.READ:
-        with _looked_at(operation, open_board) as call:
-            return operation.perform(call, params)
-    with _opened_to_change(operation) as control:
+    is_read = operation.cost is Cost.READ
+    with _opened(operation, open_board, to_read=is_read) as (control, call):
+        work = partial(operation.perform, call, params)
+        if is_read:
+            return work()
         noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
-        target = str(getattr(params, operation.target))
-        work = partial(operation.perform, _call_of(control, open_board), params)
-        return perform(control, operation.name, target, noted, work)
+        return perform(control, operation.name, str(getattr(params, operation.target)), noted, work)
 
 
 @contextmanager
-def _looked_at(operation: Operation, open_board: OpenBoard | None) -> Iterator[OperationCall]:
-    """Open the library to be looked at; where there are no accounts, as if they were empty: nothing is made."""
-    is_list = bool(operation.table)
-    with _found_or_empty() if is_list or not operation.needs_accounts else open_control() as control:
+def _opened(
+    operation: Operation, open_board: OpenBoard | None, *, to_read: bool
+) -> Iterator[tuple[Control, OperationCall]]:
+    """Open the library for an operation; to read it where there are no accounts, as if they were empty."""
+    library = Library(load_settings().catalogues_folder)
+    with ExitStack() as stack:
+        makes = operation.makes_accounts and not to_read
+        control = stack.enter_context(make_control() if makes else find_control())
+        if control is None and operation.needs_accounts and not (to_read and operation.table):
+            raise NotFoundError(NO_ACCOUNTS)
+        if control is None:
+            folder = stack.enter_context(TemporaryDirectory())
+            control = stack.enter_context(closing(Control.open(Settings(home=Path(folder)))))
+        call = OperationCall(
+            identity=identity_of(),
+            opened_control=control,
+            catalogues=lambda: [installed.name for installed in library.list_installed()],
+            open_board=cache(partial(open_board, control)) if open_board else None,
+            opened_library=library,
+        )
         try:
-            yield _call_of(control, open_board)
+            yield control, call
         except NotFoundError as error:
-            if operation.needs_accounts and not operation.makes_accounts and control.accounts.is_empty():
+            is_about_accounts = to_read and operation.needs_accounts and not operation.makes_accounts
+            if is_about_accounts and control.accounts.is_empty():
                 raise NotFoundError(NO_ACCOUNTS) from error
             raise
-
-
-def _opened_to_change(operation: Operation) -> AbstractContextManager[Control]:
-    if operation.makes_accounts:
-        return make_control()
-    return open_control() if operation.needs_accounts else _found_or_empty()
-
-
-@contextmanager
-def _found_or_empty() -> Iterator[Control]:
-    with find_control() as control:
-        if control is not None:
-            yield control
-            return
-    with TemporaryDirectory() as folder, closing(Control.open(Settings(home=Path(folder)))) as empty:
-        yield empty
-
-
-def _call_of(control: Control, open_board: OpenBoard | None) -> OperationCall:
-    library = Library(load_settings().catalogues_folder)
-    return OperationCall(
-        identity=identity_of(),
-        opened_control=control,
-        catalogues=lambda: [installed.name for installed in library.list_installed()],
-        open_board=cache(partial(open_board, control)) if open_board else None,
-        opened_library=library,
-    )
-
-
-def _require_agreement(question: str) -> None:
-    if not _is_at_terminal():
-        raise InputError(f"not at a terminal, so nobody can be asked: {question} give --yes to do it")
-    if not click.confirm(question, default=False, err=True):
-        raise InterruptedByUser("nothing was done")
 
 
 def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: bool) -> str | None:
@@ -284,11 +244,8 @@ def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: boo
     if _is_at_terminal() and not one_time:
         prompt = f"password of {values.get('name', '')}"
         return str(click.prompt(prompt, hide_input=True, confirmation_prompt=True, err=True))
-    return _read_password() if from_stdin else None
-
-
-def _read_password() -> str:
-    """Return the only line of standard input."""
+    if not from_stdin:
+        return None
     try:
         text = "" if sys.stdin is None else sys.stdin.read()
         text.encode()  # invalid UTF-8 may arrive as lone surrogates
@@ -309,21 +266,21 @@ def print_result(operation: Operation, result: BaseModel, *, as_json: bool) -> N
     """Print a result: as JSON, as a table or as text; a secret is alone on standard output."""
     if as_json:
         print_json(result.model_dump(mode="json", by_alias=True))
-    elif operation.table:
-        _print_rows(operation, result)
-    else:
+        return
+    if not operation.table:
         secret = getattr(result, operation.secret) if operation.secret else None
         shown = result.model_copy(update={operation.secret: None}) if secret else result
         click.echo(safe_text(operation.text(shown)), err=secret is not None)
         if secret is not None:
             click.echo("this secret is not shown again:", err=True)
             click.echo(secret)
-
-
-def _print_rows(operation: Operation, result: BaseModel) -> None:
+        return
     rows: Sequence[Any] = getattr(result, operation.table)
     headings = [name.replace("_", " ") for name in operation.columns]
-    cells = [[_cell(_value_of(row, name)) for name in operation.columns] for row in rows]
+    cells = [
+        [_cell(row.get(name) if isinstance(row, Mapping) else getattr(row, name)) for name in operation.columns]
+        for row in rows
+    ]
     if operation.is_single:
         print_table(("field", "value"), zip(headings, cells[0], strict=True))
     elif cells:
@@ -332,10 +289,6 @@ def _print_rows(operation: Operation, result: BaseModel) -> None:
         click.echo(operation.empty)
     if getattr(result, "has_more", False):
         click.echo(f"{len(rows)} of {getattr(result, 'total', '')} are shown; the rest with --offset", err=True)
-
-
-def _value_of(row: BaseModel | Mapping[str, Any], name: str) -> Any:
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name)
 
 
 def _cell(value: Any) -> str:
@@ -352,35 +305,11 @@ def _cell(value: Any) -> str:
     return NOTHING if value is None else shortened(value, LONGEST_CELL)
 
 
-user_command = build_group(
-    "user",
-    "Add, change and list accounts.\n\nA user has the permissions of their roles, and those granted besides. There are "
-    "six permissions: AccessCatalog, EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; "
-    "and the roles user, agent, editor and admin, besides your own (stackroom role). A running server applies every "
-    "change at its next call.",
-    USER_OPERATIONS,
-)
-role_command = build_group(
-    "role",
-    "Add, change, list and delete roles: named sets of permissions.\n\nThe roles user, agent, editor and admin are "
-    "built in. To give a user a role: stackroom user role NAME ROLE",
-    ROLE_OPERATIONS,
-)
-token_command = build_group(
-    "token",
-    "Create, list and revoke tokens, by which programs authenticate as a user.\n\nA client sends a token as "
-    '"Authorization: Bearer TOKEN".',
-    TOKEN_OPERATIONS,
-)
-access_command = build_group(
-    "access",
-    "Restrict catalogues to selected users and roles.\n\nEvery user sees a catalogue until it is restricted; to all "
-    "others a restricted catalogue does not exist. Users with the permission ServerAdmin see every catalogue.",
-    ACCESS_OPERATIONS,
-)
-audit_command = build_group(
-    "audit",
-    "Show and verify the audit of every call and every change of an account.\n\nIt is written once there are accounts.",
-    AUDIT_OPERATIONS,
-)
+HELP = load_packaged("stackroom.cli", "groups.toml")
+
+user_command = build_group("user", HELP["user"], USER_OPERATIONS)
+role_command = build_group("role", HELP["role"], ROLE_OPERATIONS)
+token_command = build_group("token", HELP["token"], TOKEN_OPERATIONS)
+access_command = build_group("access", HELP["access"], ACCESS_OPERATIONS)
+audit_command = build_group("audit", HELP["audit"], AUDIT_OPERATIONS)
 remove_command, rename_command, undo_command, describe_command = map(_build_command, (REMOVE, RENAME, UNDO, DESCRIBE))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.app import App
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json
+from stackroom.cli.output import json_option, print_answer, print_json
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import InputError
@@ -17,7 +16,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
 from stackroom.packs.held import shown_size
 from stackroom.packs.manifest import Manifest, load_manifest
-from stackroom.packs.publish import PublishedRelease, publish_pack
+from stackroom.packs.publish import publish_pack
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.verify import check_pack, check_signature
 
@@ -49,7 +48,15 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
     Example: stackroom pack build films films-pack --version 2026.46 --licence CC0-1.0
     """
     with sharing(folder):
-        manifest = _build(open_app(), catalogue, folder, version=version, licence=licence, is_quiet=as_json)
+        app = open_app()
+        if folder.resolve().is_relative_to(app.library.folder.resolve()):
+            raise InputError(f"{folder} is inside the library; give a folder elsewhere")
+        installed = app.library.get_installed(catalogue)
+        reader = app.open_catalogue(catalogue).shelf.reader()
+        label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
+        with progress_line(catalogue, hidden=as_json) as line:
+            count = partial(line.add, "records written", total=reader.count(WHOLE))
+            manifest = build_pack(reader, label, folder, progress=count)
     if as_json:
         print_json({"folder": str(folder), **asdict(manifest), "size_bytes": manifest.size_bytes})
         return
@@ -72,11 +79,22 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
 
     Example: stackroom pack publish films-pack /srv/films
     """
-    published = publish_pack(pack, folder)
-    if as_json:
-        print_json(_publication_json(published))
-    else:
-        click.echo(_publication_summary(published, folder))
+    release = publish_pack(pack, folder)
+    manifest, files = release.manifest, release.files
+    patches = f", {len(release.patches)} of them patches" if release.patches else ""
+    where = f"is published in {folder}: {len(files)} files{patches}, {shown_size(release.size_bytes)}"
+    text = f"{manifest.catalogue} {manifest.version} "
+    text += where if release.is_new else f"is the newest release of {folder} already"
+    told = {
+        "catalogue": manifest.catalogue,
+        "version": manifest.version,
+        "tag": release.tag,
+        "content": manifest.content,
+        "published": release.is_new,
+        "files": [str(path) for path in files] if release.is_new else [],
+        "size_bytes": release.size_bytes,
+    }
+    print_answer(told, text, as_json=as_json)
 
 
 @pack_command.command("verify")
@@ -91,50 +109,13 @@ def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
     """
     public = load_public_key(key) if key else None
     problems = [*check_pack(folder), *(check_signature(folder, public) if public else ())]
-    if as_json:
-        print_json({"folder": str(folder), "whole": not problems, "problems": problems})
-    for problem in () if as_json else problems:
-        click.echo(f"BAD  {problem}")
+    text = "\n".join(f"BAD  {problem}" for problem in problems)
+    if not problems:
+        signed = f", signed by {public.name}" if public else ""
+        text = f"whole{signed}: {_summary(load_manifest(folder))}"
+    print_answer({"folder": str(folder), "whole": not problems, "problems": problems}, text, as_json=as_json)
     if problems:
         sys.exit(1)
-    if not as_json:
-        signed = f", signed by {public.name}" if public else ""
-        click.echo(f"whole{signed}: {_summary(load_manifest(folder))}")
-
-
-def _build(
-    app: App, catalogue: str, folder: Path, *, version: str | None, licence: str | None, is_quiet: bool
-) -> Manifest:
-    """Build a pack, and show how many records were written."""
-    if folder.resolve().is_relative_to(app.library.folder.resolve()):
-        raise InputError(f"{folder} is inside the library; give a folder elsewhere")
-    installed = app.library.get_installed(catalogue)
-    reader = app.open_catalogue(catalogue).shelf.reader()
-    label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
-    with progress_line(catalogue, hidden=is_quiet) as line:
-        count = partial(line.add, "records written", total=reader.count(WHOLE))
-        return build_pack(reader, label, folder, progress=count)
-
-
-def _publication_json(release: PublishedRelease) -> dict[str, object]:
-    return {
-        "catalogue": release.manifest.catalogue,
-        "version": release.manifest.version,
-        "tag": release.tag,
-        "content": release.manifest.content,
-        "published": release.is_new,
-        "files": [str(path) for path in release.files] if release.is_new else [],
-        "size_bytes": release.size_bytes,
-    }
-
-
-def _publication_summary(release: PublishedRelease, folder: Path) -> str:
-    name = f"{release.manifest.catalogue} {release.manifest.version}"
-    if not release.is_new:
-        return f"{name} is the newest release of {folder} already"
-    patches = f", {len(release.patches)} of them patches" if release.patches else ""
-    size = f"{len(release.files)} files{patches}, {shown_size(release.size_bytes)}"
-    return f"{name} is published in {folder}: {size}"
 
 
 def _summary(manifest: Manifest) -> str:

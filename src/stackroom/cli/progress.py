@@ -26,12 +26,14 @@ def summary(report: IngestReport) -> str:
     """Return the counts of an ingest in one sentence."""
     parts = [f"{report.rows} rows: {report.written} written", f"{report.unchanged} unchanged"]
     parts += [f"{report.duplicates} duplicates", f"{report.rejected} rejected"]
-    parts += [f"{report.metadata} metadata"] if report.metadata else []
-    parts += [f"{report.removed} removed"] if report.removed else []
-    parts += [f"{report.dangling} ids that name no record"] if report.dangling else []
-    parts += [f"{report.edited} left as edited by hand"] if report.edited else []
-    if report.unplaced:
-        parts.append(f"{report.unplaced} of unknown origin kept (the ledger was lost, so removed rows are not known)")
+    others = {
+        "metadata": report.metadata,
+        "removed": report.removed,
+        "ids that name no record": report.dangling,
+        "left as edited by hand": report.edited,
+        "of unknown origin kept (the ledger was lost, so removed rows are not known)": report.unplaced,
+    }
+    parts += [f"{count} {what}" for what, count in others.items() if count]
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 
@@ -53,9 +55,9 @@ class ProgressLine:
         now = self.monotonic()
         if step != self._step:
             self._step, self._began_at, self._shown_at = step, now, now
-        if now - self._shown_at >= (REWRITTEN_S if self._is_terminal() else LINE_S):
+        if now - self._shown_at >= (REWRITTEN_S if self._stream.isatty() else LINE_S):
             self._shown_at = now
-            self._write(f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}", stays=False)
+            self.say(f"{self.label}: {describe_step(step, done, total, now - self._began_at, pace)}", stays=False)
 
     def add(self, step: str, more: int, total: int | None = None) -> None:
         """Show how far a step is by how much was done since the last call."""
@@ -64,33 +66,24 @@ class ProgressLine:
 
     def hint(self, words: str = "") -> None:
         """Show on a terminal what is being done, where nothing is counted."""
-        if self._is_terminal():
-            self._write(f"{self.label}: {words}" if words else self.label, stays=False)
+        if self._stream.isatty():
+            self.say(f"{self.label}: {words}" if words else self.label, stays=False)
 
-    def say(self, line: str) -> None:
-        """Write a line that stays."""
-        self._write(line, stays=True)
+    def say(self, text: str, *, stays: bool = True) -> None:
+        """Write a line that stays, or on a terminal one that is rewritten."""
+        if self.hidden:
+            return
+        line, is_terminal = f"{safe_line(text)}\n", self._stream.isatty()
+        if is_terminal and not stays:
+            line = line[: shutil.get_terminal_size().columns - 1].rstrip("\n")
+        self._stream.write(f"{CLEARED}{line}" if is_terminal else line)
+        self._stream.flush()
 
     def clear(self) -> None:
         """Take the line that is rewritten away."""
-        if self._is_terminal() and not self.hidden:
+        if self._stream.isatty() and not self.hidden:
             self._stream.write(CLEARED)
             self._stream.flush()
-
-    def _write(self, text: str, *, stays: bool) -> None:
-        if self.hidden:
-            return
-        line = safe_line(text)
-        if not self._is_terminal():
-            self._stream.write(f"{line}\n")
-        elif stays:
-            self._stream.write(f"{CLEARED}{line}\n")
-        else:
-            self._stream.write(f"{CLEARED}{line[: shutil.get_terminal_size().columns - 1]}")
-        self._stream.flush()
-
-    def _is_terminal(self) -> bool:
-        return self._stream.isatty()
 
 
 def describe_step(step: str, done: int, total: int | None, elapsed_s: float, pace: Pace | None = None) -> str:
@@ -99,15 +92,12 @@ def describe_step(step: str, done: int, total: int | None, elapsed_s: float, pac
     rate = pace[0] if pace else done / elapsed_s if elapsed_s > 0 else 0.0
     if not rate:
         return counted
-    left = f", about {_duration(pace[1] if pace else (total - done) / rate)} left" if total else ""
+    left = ""
+    if total:
+        seconds = max(pace[1] if pace else (total - done) / rate, 1)
+        unit, size = next((unit for unit in (("h", 3600), ("min", 60)) if seconds >= 2 * unit[1]), ("s", 1))
+        left = f", about {seconds / size:.0f} {unit} left"
     return f"{counted}, {rate:,.0f}/s{left}" if rate >= 1 else f"{counted}, {rate:.2f}/s{left}"
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 1):.0f} s"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from functools import partial
 
 import click
@@ -38,35 +39,28 @@ def update_command(name: str | None, as_json: bool) -> None:
     reports, failures = [], []
     for one in names:
         try:
-            report = _updated(app, one, is_quiet=as_json)
+            with _progress(one, is_quiet=as_json) as progress:
+                report = update_catalogue(app, one, progress=progress)
         except ExpectedError as error:  # the other catalogues are updated all the same
             failures.append(error)
             reports.append({"catalogue": one, "error": error.code, "message": error.message})
             click.echo(f"{one}: not updated", err=True)
             continue
-        reports.append(report.as_json())
-        if not as_json:
-            _print_update(report)
+        reports.append(asdict(report))
+        if as_json:
+            continue
+        if report.is_changed:
+            click.echo(
+                f"{one}: {report.former} → {report.version}: {report.written} records written, "
+                f"{report.removed} removed, {shown_size(report.fetch_bytes)} fetched"
+            )
+        else:
+            click.echo(f"{one}: {report.version} is the newest release")
+        _print_conflicts(report)
     if as_json:
         print_json(reports[0] if name is not None else reports)
     if failures:
         raise failures[0]
-
-
-def _updated(app: App, name: str, *, is_quiet: bool) -> ReleaseReport:
-    with _progress(name, is_quiet=is_quiet) as progress:
-        return update_catalogue(app, name, progress=progress)
-
-
-def _print_update(report: ReleaseReport) -> None:
-    if report.is_changed:
-        click.echo(
-            f"{report.catalogue}: {report.former} → {report.version}: {report.written} records written, "
-            f"{report.removed} removed, {shown_size(report.fetch_bytes)} fetched"
-        )
-    else:
-        click.echo(f"{report.catalogue}: {report.version} is the newest release")
-    _print_conflicts(report)
 
 
 def _print_conflicts(report: ReleaseReport) -> None:
@@ -91,7 +85,7 @@ def rollback_command(name: str, as_json: bool) -> None:
     """
     report = roll_back(open_app(), name)
     if as_json:
-        print_json(report.as_json())
+        print_json(asdict(report))
         return
     click.echo(
         f"{name}: {report.former} → {report.version}: {report.written} records written, {report.removed} removed"
@@ -100,13 +94,7 @@ def rollback_command(name: str, as_json: bool) -> None:
 
 
 def install_from_place(
-    app: App,
-    name: str,
-    place: str,
-    *,
-    key: str | None,
-    get_model: Callable[[str], None] | None,
-    as_json: bool,
+    app: App, name: str, place: str, *, key: str | None, get_model: Callable[[str], None] | None, as_json: bool
 ) -> None:
     """Install a catalogue from a release, and the model of its vectors where it is known."""
     with _progress(name, is_quiet=as_json) as progress:
@@ -119,7 +107,7 @@ def install_from_place(
     if report.model is not None and get_model is not None:
         get_model(report.model)
     if as_json:
-        print_json(report.as_json())
+        print_json(asdict(report))
     elif report.is_changed:
         click.echo(
             f"{name}: {report.version} is installed, {report.records:,} records; to search it: "

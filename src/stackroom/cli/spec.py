@@ -8,11 +8,10 @@ import click
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.orders import name_of
 from stackroom.assembly.proposal import profile_table
-from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import Choices
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json
+from stackroom.cli.output import json_option, print_answer, print_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
@@ -34,12 +33,7 @@ def spec_command() -> None:
 @choice_options
 @json_option
 def infer_command(
-    location: str,
-    name: str | None,
-    options: ReadOptions,
-    output: Path | None,
-    choices: Choices,
-    as_json: bool,
+    location: str, name: str | None, options: ReadOptions, output: Path | None, choices: Choices, as_json: bool
 ) -> None:
     """Propose a catalogue.toml for the table at LOCATION.
 
@@ -48,8 +42,14 @@ def infer_command(
     source = open_rows(None, location, options=options, workshop=open_app())
     proposal = profile_table(source).propose(name=name or name_of(location, table=options.table), choices=choices)
     inferred = proposal.inferred
-    if output is not None:
-        _write_spec(output, inferred.declaration)
+    if output is not None:  # an existing file is never replaced
+        try:
+            with output.open("x", encoding="utf-8") as file:
+                file.write(inferred.declaration)
+        except FileExistsError as error:
+            raise InputError(f"{output}: it is there already; choose another name") from error
+        except OSError as error:
+            raise InputError(f"{output}: cannot be written: {error.strerror}; choose another file") from error
     if as_json:
         print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
     elif output is None:
@@ -68,12 +68,19 @@ def check_command(file: Path, as_json: bool) -> None:
     """Check a catalogue.toml: print what it declares, or every problem with it."""
     loaded = load_spec(file)
     spec = loaded.spec
-    if not _is_of_package(loaded):
-        require_derivable_kinds(spec, origin=str(file))
-    if as_json:
-        print_json({"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds})
-    else:
-        click.echo(f"ok: {_summary(spec)}")
+    if spec.name not in PACKAGES.names or PACKAGES.get(spec.name).loaded.declaration != loaded.declaration:
+        require_derivable_kinds(spec, origin=str(file))  # that of a package may have a mapping of its own
+    parts = [
+        f"{len(spec.fields)} fields",
+        f"{len(spec.searched_fields)} searched",
+        f"{sum(field.filter is not None for field in spec.fields.values())} filtered by",
+        f"{sum(field.facet for field in spec.fields.values())} browsed",
+        "embedded" if spec.embed else "not embedded",
+        "recommends" if spec.recommend else "does not recommend",
+    ]
+    told = {"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds}
+    text = f"ok: '{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
+    print_answer(told, text, as_json=as_json)
 
 
 @spec_command.command("show")
@@ -81,49 +88,16 @@ def check_command(file: Path, as_json: bool) -> None:
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show the spec of an installed catalogue, or of a catalogue package."""
-    loaded = _get_spec(name)
+    app = open_app()
+    packages = app.packages.names
+    if (installed := app.library.find_installed(name)) is not None:
+        loaded = app.spec_of(installed)
+    elif name in packages:
+        loaded = app.packages.get(name).loaded
+    else:
+        known = sorted({*(one.name for one in app.library.list_installed()), *packages})
+        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
     if as_json:
         print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
     else:
         click.echo(loaded.declaration, nl=False)
-
-
-def _is_of_package(loaded: LoadedSpec) -> bool:
-    """Tell whether a declaration is that of a catalogue package, which may have a mapping of its own."""
-    name = loaded.spec.name
-    return name in PACKAGES.names and PACKAGES.get(name).loaded.declaration == loaded.declaration
-
-
-def _get_spec(name: str) -> LoadedSpec:
-    app = open_app()
-    if (installed := app.library.find_installed(name)) is not None:
-        return app.spec_of(installed)
-    packages = app.packages.names
-    if name not in packages:
-        known = sorted({*(one.name for one in app.library.list_installed()), *packages})
-        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
-    return app.packages.get(name).loaded
-
-
-def _summary(spec: CatalogueSpec) -> str:
-    fields = spec.fields.values()
-    parts = [
-        f"{len(spec.fields)} fields",
-        f"{len(spec.searched_fields)} searched",
-        f"{sum(field.filter is not None for field in fields)} filtered by",
-        f"{sum(field.facet for field in fields)} browsed",
-    ]
-    parts.append("embedded" if spec.embed else "not embedded")
-    parts.append("recommends" if spec.recommend else "does not recommend")
-    return f"'{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
-
-
-def _write_spec(path: Path, declaration: str) -> None:
-    """Write a spec to a new file; an existing file is never replaced."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(declaration)
-    except FileExistsError as error:
-        raise InputError(f"{path}: it is there already; choose another name") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another file") from error

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import PlaceState, find_place, resolve_place
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.output import json_option, print_answer, print_json, print_table
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.collection_settings import is_remote
@@ -41,48 +40,30 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
     Example: stackroom sync s3://bucket/lancedb --only recipes
     """
     app = open_app()
-    place = _place_of(app, database)
-
-    def progress(name: str) -> Progress:
-        return ctx.with_resource(build_progress(name, hidden=as_json))
-
-    state = importlib.import_module(SYNCING).sync_place(app, place, names=only, progress=progress)
-    _print_state(state, as_json=as_json)
-    if state.problems():
-        ctx.exit(1)
-
-
-def _place_of(app: App, database: str | None) -> str:
-    if database is not None:
-        return resolve_place(database) if database.strip() else database
-    place = find_place(app.settings)
+    place = find_place(app.settings) if database is None else database
     if place is None:
         raise InputError(
             "no database is set, and there is no folder ./vector_dbs here; name one, as in stackroom sync "
             "s3://bucket/lancedb, or set base_db_path or GCS_BUCKET_NAME"
         )
-    return place
+    if database is not None and database.strip():
+        place = resolve_place(database)
 
+    def progress(name: str) -> Progress:
+        return ctx.with_resource(build_progress(name, hidden=as_json))
 
-def _print_state(state: PlaceState, *, as_json: bool) -> None:
+    state: PlaceState = importlib.import_module(SYNCING).sync_place(app, place, names=only, progress=progress)
     if as_json:
         print_json(asdict(state))
-        return
-    if not state.collections:
+    elif not state.collections:
         click.echo(f"{state.place} has no collections; to write one, run: stackroom publish NAME {state.place}")
     else:
         rows = [
-            (
-                collection.name,
-                collection.outcome.value,
-                collection.version,
-                collection.rows,
-                collection.synced_at,
-                collection.reason,
-            )
-            for collection in state.collections
+            (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason) for one in state.collections
         ]
         print_table(COLUMNS, rows)
+    if state.problems():
+        ctx.exit(1)
 
 
 @click.command("publish")
@@ -108,9 +89,7 @@ def publish_command(catalogue: str, database: str | None, as_json: bool) -> None
         with progress_line(catalogue, hidden=as_json) as line:
             count = partial(line.add, "records written", total=total)
             published = importlib.import_module(SYNCING).publish_catalogue(app, catalogue, database, progress=count)
-    if as_json:
-        print_json({"catalogue": catalogue, "database": database, **published})
-    elif published["written"]:
-        click.echo(f"{published['rows']} records written to {database}, table {published['table']}")
-    else:
-        click.echo(f"{database}: table {published['table']} is up to date ({published['rows']} records)")
+    text = f"{database}: table {published['table']} is up to date ({published['rows']} records)"
+    if published["written"]:
+        text = f"{published['rows']} records written to {database}, table {published['table']}"
+    print_answer({"catalogue": catalogue, "database": database, **published}, text, as_json=as_json)

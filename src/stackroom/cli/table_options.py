@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from typing import Any
 
 import click
@@ -18,36 +18,30 @@ ROLES = [role.value for role in FieldRole]
 Command = Callable[..., None]
 
 
-def _read_types(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> dict[str, FieldType]:
-    return {column: FieldType(name) for column, name in _pairs("type", stated, TYPES)}
+def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -> Callable[..., dict[str, Any]]:
+    """Return the callback of an option COLUMN=CHOICE, which refuses what is not known."""
+
+    def read(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> dict[str, Any]:
+        chosen = {}
+        for option in stated:
+            column, _, value = option.rpartition("=")
+            name = value.strip().lower()
+            if not column.strip() or not name:
+                raise InputError(
+                    f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}; "
+                    f"write the column, '=' and its {choice}"
+                )
+            if name not in known:
+                hint = did_you_mean(name, list(known))
+                raise InputError(f"{choice}: no {choice} '{value[:40]}'{hint}; there are {', '.join(known)}")
+            chosen[column.strip()] = convert(name)
+        return chosen
+
+    return read
 
 
-def _read_roles(
-    _context: click.Context, _option: click.Parameter, stated: Sequence[str]
-) -> dict[str, FieldRole | None]:
-    pairs = _pairs("role", stated, [*ROLES, NONE])
-    return {column: None if name == NONE else FieldRole(name) for column, name in pairs}
-
-
-def _read_columns(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> frozenset[str]:
+def _as_set(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> frozenset[str]:
     return frozenset(stated)
-
-
-def _pairs(choice: str, options: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the column and the type or role of each option; refuse what is not known."""
-    pairs = []
-    for option in options:
-        column, mark, value = option.rpartition("=")
-        name = value.strip().lower()
-        if not mark or not column.strip() or not name:
-            raise InputError(
-                f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}; write the column, '=' and its {choice}"
-            )
-        if name not in known:
-            hint = did_you_mean(name, list(known))
-            raise InputError(f"{choice}: no {choice} '{value[:40]}'{hint}; there are {', '.join(known)}")
-        pairs.append((column.strip(), name))
-    return pairs
 
 
 CHOICE_OPTIONS = (
@@ -59,7 +53,7 @@ CHOICE_OPTIONS = (
         "types",
         multiple=True,
         metavar="COLUMN=TYPE",
-        callback=_read_types,
+        callback=_reading("type", TYPES, FieldType),
         help=f"The type of a column: {', '.join(TYPES)}.",
     ),
     click.option(
@@ -67,16 +61,12 @@ CHOICE_OPTIONS = (
         "roles",
         multiple=True,
         metavar="COLUMN=ROLE",
-        callback=_read_roles,
+        callback=_reading("role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)),
         help=f"The role of a column: {', '.join(ROLES)}, none.",
     ),
-    click.option("--drop", multiple=True, metavar="COLUMN", callback=_read_columns, help="A column to leave out."),
+    click.option("--drop", multiple=True, metavar="COLUMN", callback=_as_set, help="A column to leave out."),
     click.option(
-        "--keep",
-        multiple=True,
-        metavar="COLUMN",
-        callback=_read_columns,
-        help="A column to keep that would be left out.",
+        "--keep", multiple=True, metavar="COLUMN", callback=_as_set, help="A column to keep that would be left out."
     ),
     click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
 )
@@ -102,17 +92,7 @@ READ_OPTIONS = (
 )
 
 
-def choice_options(command: Command) -> Command:
-    """Give a command the options of `Choices`, as its argument `choices`."""
-    return _with_options(command, CHOICE_OPTIONS, Choices, "choices")
-
-
-def read_options(command: Command) -> Command:
-    """Give a command the options of `ReadOptions`, as its argument `options`."""
-    return _with_options(command, READ_OPTIONS, ReadOptions, "options")
-
-
-def _with_options(command: Command, options: Sequence[Any], kind: type[Choices | ReadOptions], name: str) -> Command:
+def _with_options(options: Sequence[Any], kind: type[Choices | ReadOptions], name: str, command: Command) -> Command:
     """Give a command options that are named as the fields of a dataclass, which it takes as one argument."""
     names = [field.name for field in fields(kind)]
 
@@ -122,3 +102,7 @@ def _with_options(command: Command, options: Sequence[Any], kind: type[Choices |
         command(*arguments, **{name: kind(**stated)}, **given)
 
     return reduce(lambda made, option: option(made), reversed(options), run)
+
+
+choice_options = partial(_with_options, CHOICE_OPTIONS, Choices, "choices")
+read_options = partial(_with_options, READ_OPTIONS, ReadOptions, "options")

@@ -7,9 +7,10 @@ manifest is replaced in one step, then the former is removed: at every moment th
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stackroom.background.task import FileLease
@@ -36,10 +37,11 @@ from stackroom.packs.manifest import (
     parse_manifest,
     require_version,
 )
-from stackroom.packs.patches import check_file, open_compressed
+from stackroom.packs.patches import LEVEL, check_file
 from stackroom.packs.thumbnails import write_thumbnails
 from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import ShelfReader
+from stackroom.zstd import zstd
 
 FIRST_VERSION = "1"
 DIGITS = "0123456789"
@@ -65,7 +67,6 @@ class PackLabel:
     """The licence; without one, that of the pack which it takes the place of."""
     calibration: PackCalibration | None = None
     thumbnails: tuple[Path, ...] = ()
-    """The files with the small copies of its pictures."""
 
 
 def build_pack(
@@ -75,14 +76,32 @@ def build_pack(
     if label.version is not None:
         require_version(label.version)
     with _writing_pack(target):
-        former = find_former(target)
+        try:
+            former = load_manifest(target)
+        except StorageError:  # there is none that can be read
+            former = None
         if former is not None and former.catalogue != label.catalogue:
             raise InputError(f"{target} is a pack of '{former.catalogue}', not of '{label.catalogue}'; give another")
         fresh = target / UNFINISHED
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
-        records, files = _write_files(reader, label, fresh, progress)
-        manifest = _describe(reader, label, former, records, files)
+        records, vectors, files = _write_files(reader, label, fresh, progress)
+        content, model = content_of(files), reader.model
+        manifest = Manifest(
+            catalogue=label.catalogue,
+            version=label.version or next_version(former, content),
+            content=content,
+            spec=PackSpec(name=label.loaded.spec.name, is_package=label.is_package),
+            records=records,
+            embeddings=vectors,
+            model=model.name if model else None,
+            dimension=model.dimension if model else None,
+            is_centred=model is not None and model.is_centred,
+            licence=label.licence or (former.licence if former else None),
+            calibration=label.calibration if model else None,
+            files=files,
+        )
+        manifest = parse_manifest(manifest.dump(), origin="the new manifest")
         _put_in_place(target, fresh, manifest)
     return manifest
 
@@ -91,17 +110,15 @@ def label_installed(
     installed: Installed, loaded: LoadedSpec, reader: ShelfReader, *, version: str | None, licence: str | None
 ) -> PackLabel:
     """Return the label of a catalogue of the library, with its calibration."""
-    calibration = find_calibration(installed.folder / CALIBRATION_FILE)
-    is_current = calibration is not None and calibration.model == reader.model
+    known = find_calibration(installed.folder / CALIBRATION_FILE)
+    is_current = known is not None and known.model == reader.model
     return PackLabel(
         catalogue=installed.name,
         loaded=loaded,
         is_package=installed.own_declaration is None,
         version=version,
         licence=licence,
-        calibration=PackCalibration(middle=calibration.middle, spread=calibration.spread)
-        if calibration is not None and is_current
-        else None,
+        calibration=PackCalibration(middle=known.middle, spread=known.spread) if known and is_current else None,
         thumbnails=tuple((installed.folder / THUMBNAILS_FOLDER).glob("*.webp")),
     )
 
@@ -109,14 +126,6 @@ def label_installed(
 def files_folder(pack: Path, manifest: Manifest) -> Path:
     """Return the folder inside that of a pack that has its files."""
     return pack / manifest.content[:SHORT]
-
-
-def find_former(folder: Path) -> Manifest | None:
-    """Return the manifest of the pack that a folder has; None if there is none that can be read."""
-    try:
-        return load_manifest(folder)
-    except StorageError:
-        return None
 
 
 def next_version(former: Manifest | None, content: str) -> str:
@@ -130,84 +139,46 @@ def next_version(former: Manifest | None, content: str) -> str:
     return f"{head}{int(number) + 1}" if number else f"{head}.1"
 
 
-class _RecordsFile:
-    """Writes the lines of records while their batches pass, and counts."""
+def _write_files(
+    reader: ShelfReader, label: PackLabel, fresh: Path, progress: Progress
+) -> tuple[int, int, tuple[PackFile, ...]]:
+    """Write the files of a pack; return how many records and vectors they have, and the files."""
+    (fresh / SPEC_FILE).write_bytes(label.loaded.declaration.encode())
+    path, digest = fresh / RECORDS_FILE, hashlib.sha256()
+    raw_bytes = records = vectors = 0
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._digest = hashlib.sha256()
-        self._raw_bytes = 0
-        self.records = 0
-        self.embeddings = 0
-
-    def passing(self, batches: Iterator[list[PackEntry]], progress: Progress) -> Iterator[Sequence[PackEntry]]:
+    def iter_written() -> Iterator[list[PackEntry]]:
         """Write the records of each batch, and pass it on."""
-        with open_compressed(self._path) as stream:
+        nonlocal raw_bytes, records, vectors
+        with zstd.open(path, "wb", level=LEVEL) as stream:
             stream.write(b"")  # without any write, there is no frame
-            for batch in batches:
+            for batch in iter_shelf(reader, label.loaded.spec):
                 lines = b"".join(entry.line for entry in batch)
                 stream.write(lines)
-                self._digest.update(lines)
-                self._raw_bytes += len(lines)
-                self.records += len(batch)
-                self.embeddings += sum(entry.vector is not None for entry in batch)
+                digest.update(lines)
+                raw_bytes += len(lines)
+                records += len(batch)
+                vectors += sum(entry.vector is not None for entry in batch)
                 yield batch
                 progress(len(batch))
 
-    def describe(self) -> PackFile:
-        """Return the file, after all batches have passed."""
-        return PackFile(
-            name=self._path.name,
-            sha256=sha256_of(self._path),
-            size_bytes=self._path.stat().st_size,
-            content=self._digest.hexdigest(),
-            raw_bytes=self._raw_bytes,
-        )
-
-
-def _write_files(
-    reader: ShelfReader, label: PackLabel, fresh: Path, progress: Progress
-) -> tuple[_RecordsFile, tuple[PackFile, ...]]:
-    (fresh / SPEC_FILE).write_bytes(label.loaded.declaration.encode())
-    records = _RecordsFile(fresh / RECORDS_FILE)
-    batches = records.passing(iter_shelf(reader, label.loaded.spec), progress)
+    batches = iter_written()
     if reader.model is not None:
         write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
-    for _ in batches:
-        pass
+    deque(batches, maxlen=0)
     if label.thumbnails:
         write_thumbnails(label.thumbnails, fresh / THUMBNAILS_FILE)
-    for path in fresh.iterdir():
-        sync_file(path)
+    for written in fresh.iterdir():
+        sync_file(written)
     sync_folder(fresh)
-    more = [_describe_plain(path) for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE) if (path := fresh / name).is_file()]
-    return records, (_describe_plain(fresh / SPEC_FILE), records.describe(), *more)
+    more = [_describe_plain(file) for name in (EMBEDDINGS_FILE, THUMBNAILS_FILE) if (file := fresh / name).is_file()]
+    lines_file = replace(_describe_plain(path), content=digest.hexdigest(), raw_bytes=raw_bytes)
+    return records, vectors, (_describe_plain(fresh / SPEC_FILE), lines_file, *more)
 
 
 def _describe_plain(path: Path) -> PackFile:
     sha256, size_bytes = sha256_of(path), path.stat().st_size
     return PackFile(name=path.name, sha256=sha256, size_bytes=size_bytes, content=sha256, raw_bytes=size_bytes)
-
-
-def _describe(
-    reader: ShelfReader, label: PackLabel, former: Manifest | None, written: _RecordsFile, files: tuple[PackFile, ...]
-) -> Manifest:
-    content, model = content_of(files), reader.model
-    manifest = Manifest(
-        catalogue=label.catalogue,
-        version=label.version or next_version(former, content),
-        content=content,
-        spec=PackSpec(name=label.loaded.spec.name, is_package=label.is_package),
-        records=written.records,
-        embeddings=written.embeddings,
-        model=model.name if model else None,
-        dimension=model.dimension if model else None,
-        is_centred=model is not None and model.is_centred,
-        licence=label.licence or (former.licence if former else None),
-        calibration=label.calibration if model else None,
-        files=files,
-    )
-    return parse_manifest(manifest.dump(), origin="the new manifest")
 
 
 def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:

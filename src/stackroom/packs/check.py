@@ -26,12 +26,7 @@ class ReleaseChecker:
     """Asks the places of catalogues for newer releases, each when it is due."""
 
     def __init__(
-        self,
-        library: Library,
-        settings: Settings,
-        status: ReleaseStatus,
-        *,
-        now: Callable[[], datetime] = utc_now,
+        self, library: Library, settings: Settings, status: ReleaseStatus, *, now: Callable[[], datetime] = utc_now
     ) -> None:
         self._library = library
         self._settings = settings
@@ -41,41 +36,25 @@ class ReleaseChecker:
 
     def check_once(self, name: str) -> None:
         """Ask the place of one catalogue, if a check is due, and log what is newer."""
-        if not (self._library.folder / name / PACK_FOLDER / SOURCE_FILE).is_file():
+        pack = InstalledPack(self._library.folder / name / PACK_FOLDER)
+        if not (pack.folder / SOURCE_FILE).is_file():
             return
-        if self._is_due(self._status.find_check(name)):
-            self._ask(name)
+        last, now, pause = self._status.find_check(name), self._now(), timedelta(hours=self._settings.updates.every_h)
+        if last is not None and last.problem:
+            pause = min(pause, AFTER_PROBLEM)
+        if last is None or not timedelta(0) <= now - last.asked_at < pause:
+            try:
+                source, manifest = pack.find_source(), pack.find_manifest()
+                if source is not None and manifest is not None:
+                    offered = find_release(open_place(source.place, self._settings), key=source.key).manifest
+                    newest = offered if require_successor(offered, manifest) else manifest
+                    self._status.save_check(
+                        name, ReleaseCheck(asked_at=now, version=newest.version, content=newest.content)
+                    )
+            except ExpectedError as error:  # also where the release could not follow the installed one
+                logger.info("the place of catalogue '%s' could not be asked: %s", name, error.message)
+                self._status.save_check(name, ReleaseCheck(asked_at=now, problem=error.message))
         newer = self._status.find_newer(name)
         if newer is not None and (name, newer.version) not in self._reported:
             self._reported.add((name, newer.version))
             logger.warning("catalogue '%s' is outdated: %s", name, newer)
-
-    def _is_due(self, last: ReleaseCheck | None) -> bool:
-        if last is None:
-            return True
-        pause = timedelta(hours=self._settings.updates.every_h)
-        return not timedelta(0) <= self._now() - last.asked_at < (min(pause, AFTER_PROBLEM) if last.problem else pause)
-
-    def _ask(self, name: str) -> None:
-        check = ask_place(InstalledPack(self._library.folder / name / PACK_FOLDER), self._settings, now=self._now())
-        if check is None:
-            return
-        if check.problem:
-            logger.info("the place of catalogue '%s' could not be asked: %s", name, check.problem)
-        self._status.save_check(name, check)
-
-
-def ask_place(pack: InstalledPack, settings: Settings, *, now: datetime) -> ReleaseCheck | None:
-    """Return what the place of a catalogue has; None for a catalogue that was not installed from one.
-
-    A release that could not follow the installed one is a problem, and so is a place that does not answer.
-    """
-    try:
-        source, manifest = pack.find_source(), pack.find_manifest()
-        if source is None or manifest is None:
-            return None
-        offered = find_release(open_place(source.place, settings), key=source.key).manifest
-        newest = offered if require_successor(offered, manifest) else manifest
-    except ExpectedError as error:
-        return ReleaseCheck(asked_at=now, problem=error.message)
-    return ReleaseCheck(asked_at=now, version=newest.version, content=newest.content)

@@ -65,12 +65,8 @@ class PackEntry(NamedTuple):
 
     def is_same(self, other: "PackEntry") -> bool:
         """Tell whether record and vector are the same."""
-        if self.body != other.body or (self.vector is None) is not (other.vector is None):
-            return False
-        if self.vector is None or other.vector is None:
-            return True
-        same_text = self.vector.digest == other.vector.digest
-        return same_text and self.vector.values.tobytes() == other.vector.values.tobytes()
+        vectors = [vector and (vector.digest, vector.values.tobytes()) for vector in (self.vector, other.vector)]
+        return self.body == other.body and vectors[0] == vectors[1]
 
     def decode(self, spec: CatalogueSpec) -> Record:
         """Return the record; refuse one that does not fit the spec."""
@@ -78,7 +74,7 @@ class PackEntry(NamedTuple):
             record = decode_record(self.id, self.body, spec)
             require_fitting(record, spec)
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = error.message if isinstance(error, InputError) else f"it is malformed ({error!r:.80})"
+            problem = error if isinstance(error, InputError) else f"it is malformed ({error!r:.80})"
             raise StorageError(
                 f"record '{self.id:.80}' of the release does not fit its spec: {problem}; {BUILD_AGAIN}"
             ) from error
@@ -90,9 +86,8 @@ class PackEntry(NamedTuple):
         digest = find_digest(record, spec)
         if digest is None:
             return Put(record=record)
-        is_same_text = self.vector is not None and self.vector.digest == digest
-        vector = self.vector.values if is_same_text and self.vector is not None else None
-        return Put(record=record, embedding=Embedding(digest=digest, vector=vector))
+        values = self.vector.values if self.vector is not None and self.vector.digest == digest else None
+        return Put(record=record, embedding=Embedding(digest=digest, vector=values))
 
 
 def iter_shelf(reader: ShelfReader, spec: CatalogueSpec) -> Iterator[list[PackEntry]]:
@@ -100,16 +95,12 @@ def iter_shelf(reader: ShelfReader, spec: CatalogueSpec) -> Iterator[list[PackEn
     known = [pair for keys in iter_key_batches(reader) for pair in zip(reader.ids(keys), keys, strict=True)]
     keys = [key for _, key in sorted(known)]
     for first in range(0, len(keys), BATCH_RECORDS):
-        yield _read_batch(reader, spec, keys[first : first + BATCH_RECORDS])
-
-
-def _read_batch(reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key]) -> list[PackEntry]:
-    records = reader.fetch(keys, scope=WHOLE)
-    if len(records) != len(keys):
-        lost = len(keys) - len(records)
-        raise StorageError(f"'{spec.name}': {lost} of its records cannot be read; stackroom doctor says what to do")
-    vectors = _read_vectors(reader, spec, records)
-    return [PackEntry(records[key].id, encode_record(records[key]), vectors.get(key)) for key in keys]
+        batch = keys[first : first + BATCH_RECORDS]
+        records = reader.fetch(batch, scope=WHOLE)
+        if lost := len(batch) - len(records):
+            raise StorageError(f"'{spec.name}': {lost} of its records cannot be read; stackroom doctor says what to do")
+        vectors = _read_vectors(reader, spec, records)
+        yield [PackEntry(records[key].id, encode_record(records[key]), vectors.get(key)) for key in batch]
 
 
 def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]) -> dict[Key, PackedVector]:
@@ -131,9 +122,13 @@ def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimensi
     def iter_rows() -> Iterator[RecordBatch]:
         try:
             for batch in batches:
-                entries = [entry for entry in batch if entry.vector is not None]
-                if entries:
-                    yield _to_batch(entries, schema, columns)
+                packed = [(entry.id, entry.vector) for entry in batch if entry.vector is not None]
+                if packed:
+                    ids = Array([record_id for record_id, _ in packed], type=columns[ID])
+                    digests = Array([vector.digest for _, vector in packed], type=columns[TEXT_DIGEST])
+                    values = np.concatenate([vector.values for _, vector in packed]).astype(np.float32, copy=False)
+                    lists = fixed_size_list_array(Array.from_numpy(values), dimension, type=columns[VECTOR])
+                    yield RecordBatch.from_arrays([ids, digests, lists], schema=schema)
         except Exception as error:  # the library would replace it by one of its own
             failures.append(error)
 
@@ -149,62 +144,42 @@ def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimensi
         raise failures[0]
 
 
-def _to_batch(entries: Sequence[PackEntry], schema: Schema, columns: Mapping[str, DataType]) -> RecordBatch:
-    vectors = [entry.vector for entry in entries if entry.vector is not None]
-    values = np.concatenate([vector.values for vector in vectors]).astype(np.float32, copy=False)
-    lists = fixed_size_list_array(Array.from_numpy(values), len(values) // len(vectors), type=columns[VECTOR])
-    ids = Array([entry.id for entry in entries], type=columns[ID])
-    digests = Array([vector.digest for vector in vectors], type=columns[TEXT_DIGEST])
-    return RecordBatch.from_arrays([ids, digests, lists], schema=schema)
+def iter_entries(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[PackEntry]:
+    """Yield all records of a pack with their vectors; refuse files that do not have what the manifest says."""
+    vectors = _iter_vectors(manifest, paths)
+    vector = next(vectors, None)
+    count = 0
+    lines = _iter_lines(paths[RECORDS_FILE], manifest.get_file(RECORDS_FILE))
+    for record_id, body in _in_order(map(_parse_line, lines), RECORDS_FILE):
+        own = vector[1] if vector is not None and vector[0] == record_id else None
+        yield PackEntry(record_id, body, own)
+        vector = next(vectors, None) if own else vector
+        count += 1
+    if vector is not None:
+        raise StorageError(
+            f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records; {BUILD_AGAIN}"
+        )
+    _require_as_many(count, manifest.records, RECORDS_FILE, "records")
 
 
-class PackReader:
-    """Reads the entries of a pack whose files are somewhere on the disk."""
-
-    def __init__(self, manifest: Manifest, paths: Mapping[str, Path]) -> None:
-        self._manifest = manifest
-        self._paths = paths
-
-    def iter_entries(self) -> Iterator[PackEntry]:
-        """Yield all records with their vectors; refuse files that do not have what the manifest says."""
-        vectors = self._iter_vectors()
-        vector = next(vectors, None)
-        count = 0
-        for record_id, body in self._iter_records():
-            is_own = vector is not None and vector[0] == record_id
-            yield PackEntry(record_id, body, vector[1] if is_own and vector is not None else None)
-            vector = next(vectors, None) if is_own else vector
+def _iter_vectors(manifest: Manifest, paths: Mapping[str, Path]) -> Iterator[tuple[RecordId, PackedVector]]:
+    path = paths.get(EMBEDDINGS_FILE)
+    if path is None or manifest.dimension is None:
+        return
+    count = 0
+    parsed = (_parse_batch(batch, manifest.dimension) for batch in ParquetRows(path).iter_batches())
+    try:
+        for vector in _in_order(chain.from_iterable(parsed), EMBEDDINGS_FILE):
+            yield vector
             count += 1
-        if vector is not None:
-            raise StorageError(
-                f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records; {BUILD_AGAIN}"
-            )
-        if count != self._manifest.records:
-            raise StorageError(
-                f"{RECORDS_FILE} has {count} records, and the manifest says {self._manifest.records}; {BUILD_AGAIN}"
-            )
+    except InputError as error:
+        raise StorageError(error.message) from error
+    _require_as_many(count, manifest.embeddings, EMBEDDINGS_FILE, "vectors")
 
-    def _iter_records(self) -> Iterator[tuple[RecordId, bytes]]:
-        lines = _iter_lines(self._paths[RECORDS_FILE], self._manifest.get_file(RECORDS_FILE))
-        return _in_order(map(_parse_line, lines), RECORDS_FILE)
 
-    def _iter_vectors(self) -> Iterator[tuple[RecordId, PackedVector]]:
-        path = self._paths.get(EMBEDDINGS_FILE)
-        if path is None or self._manifest.dimension is None:
-            return
-        count = 0
-        parsed = (_parse_batch(batch, self._manifest.dimension) for batch in ParquetRows(path).iter_batches())
-        try:
-            for vector in _in_order(chain.from_iterable(parsed), EMBEDDINGS_FILE):
-                yield vector
-                count += 1
-        except InputError as error:
-            raise StorageError(error.message) from error
-        if count != self._manifest.embeddings:
-            raise StorageError(
-                f"{EMBEDDINGS_FILE} has {count} vectors, and the manifest says {self._manifest.embeddings}; "
-                f"{BUILD_AGAIN}"
-            )
+def _require_as_many(count: int, stated: int, name: str, what: str) -> None:
+    if count != stated:
+        raise StorageError(f"{name} has {count} {what}, and the manifest says {stated}; {BUILD_AGAIN}")
 
 
 def iter_differences(

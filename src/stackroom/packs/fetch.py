@@ -23,33 +23,35 @@ OnFetched = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A file to fetch, and the patch that makes it of one that is here, if there is one."""
+    """A file to fetch, and the file that is here with the patch that makes it of that, if there is one."""
 
     file: PackFile
-    base: PackFile | None = None
-    patch: Asset | None = None
+    patch: tuple[PackFile, Asset] | None = None
 
     @property
     def size_bytes(self) -> int:
         """The bytes to fetch."""
-        return self.file.size_bytes if self.patch is None else self.patch.size_bytes or 0
+        return self.file.size_bytes if self.patch is None else self.patch[1].size_bytes or 0
 
 
 def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> "ReleaseFetcher":
     """Return what has to be fetched for a release, given what is here."""
-    missing = [file for file in found.manifest.files if not pack.has_file(file)]
-    planned = tuple(_plan_file(file, found, pack, installed) for file in missing)
-    return ReleaseFetcher(found=found, pack=pack, missing=planned)
+    missing = []
+    for file in found.manifest.files:
+        if not pack.path_of(file).is_file():  # whoever reads one that is there checks it
+            base = installed.find_file(file.name) if installed else None
+            missing.append(MissingFile(file=file, patch=_find_patch(file, base, found, pack)))
+    return ReleaseFetcher(found=found, pack=pack, missing=missing)
 
 
-def _plan_file(file: PackFile, found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> MissingFile:
-    base = installed.find_file(file.name) if installed is not None else None
-    if base is None or not can_be_patched(base, file) or not pack.has_file(base):
-        return MissingFile(file=file)
+def _find_patch(
+    file: PackFile, base: PackFile | None, found: FoundRelease, pack: InstalledPack
+) -> tuple[PackFile, Asset] | None:
+    if base is None or not can_be_patched(base, file) or not pack.path_of(base).is_file():
+        return None
     patch = found.release.find_asset(patch_name(base, file))
-    if patch is None or patch.size_bytes is None or patch.size_bytes >= file.size_bytes:
-        return MissingFile(file=file)
-    return MissingFile(file=file, base=base, patch=patch)
+    is_smaller = patch is not None and patch.size_bytes is not None and patch.size_bytes < file.size_bytes
+    return (base, patch) if patch is not None and is_smaller else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,9 +60,8 @@ class ReleaseFetcher:
 
     found: FoundRelease
     pack: InstalledPack
-    missing: tuple[MissingFile, ...]
+    missing: list[MissingFile]
     fetched_bytes: int = field(default=0, init=False)
-    """The bytes that were fetched so far."""
     _on_fetched: OnFetched = field(default=lambda _done, _total: None, init=False)
 
     @property
@@ -68,33 +69,26 @@ class ReleaseFetcher:
         """The bytes to fetch."""
         return sum(missing.size_bytes for missing in self.missing)
 
-    @property
-    def has_patches(self) -> bool:
-        """Whether some of it comes as patches."""
-        return any(missing.patch is not None for missing in self.missing)
-
     def bring(self, on_fetched: OnFetched = lambda _done, _total: None) -> None:
         """Make all files of the release be here, and whole; what is here already is not fetched again."""
         self._on_fetched = on_fetched
         for missing in self.missing:
-            if missing.base is None or missing.patch is None or not self._bring_patched(missing):
+            if missing.patch is None or not self._bring_patched(missing.file, *missing.patch):
                 self._bring_whole(missing.file)
         for file in self.found.manifest.files:
             if self.pack.check_file(file) is not None:
                 self._bring_whole(file)
 
-    def _bring_patched(self, missing: MissingFile) -> bool:
+    def _bring_patched(self, file: PackFile, base: PackFile, patch: Asset) -> bool:
         """Make a file of the installed one and a patch; tell whether that worked."""
-        assert missing.base is not None, "a patch has a base"
-        assert missing.patch is not None, "a patch is planned"
-        path = self.pack.path_of(missing.file)
+        path = self.pack.path_of(file)
         path = path.with_name(f"{path.name}{PATCH_ENDING}")
         try:
-            old = self.pack.read_file(missing.base)
-            self._bring(missing.patch, path, max_bytes=missing.file.size_bytes)
-            self.pack.save_file(missing.file, apply_patch(old, path.read_bytes(), missing.file))
+            old = self.pack.read_file(base)
+            self._bring(patch, path, max_bytes=file.size_bytes)
+            self.pack.save_file(file, apply_patch(old, path.read_bytes(), file))
         except ExpectedError as error:
-            logger.info("%s is fetched whole, since its patch is of no use: %s", missing.file.name, error.message)
+            logger.info("%s is fetched whole, since its patch is of no use: %s", file.name, error.message)
             return False
         finally:
             path.unlink(missing_ok=True)

@@ -1,14 +1,11 @@
-"""A catalogue that was installed from a release, held against other updates; an interrupted update is settled first.
-
-Also what installing and updating report, while they run and when they are done.
-"""
+"""A catalogue that was installed from a release, held against other updates, and the reports of what is done to it."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from stackroom.background.task import FileLease
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -56,11 +53,8 @@ class ReleaseReport:
 
     catalogue: str
     version: str
-    """The version that is installed now."""
     former: str = ""
-    """The version before; empty where there was none."""
     fetch_bytes: int = 0
-    """The bytes that were fetched."""
     written: int = 0
     removed: int = 0
     conflicts: list[str] = field(default_factory=list)
@@ -95,10 +89,6 @@ class ReleaseReport:
         """Whether another version is installed than before."""
         return self.version != self.former
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the report for programs."""
-        return asdict(self)
-
 
 def shown_size(size_bytes: int) -> str:
     """Return a size for people."""
@@ -106,26 +96,19 @@ def shown_size(size_bytes: int) -> str:
 
 
 class _Package(Protocol):
-    """A catalogue package, as far as releases need it."""
+    """A catalogue package, as far as releases need it: its spec, and whether a location is its sample data."""
 
     @property
-    def loaded(self) -> LoadedSpec:
-        """Its spec."""
+    def loaded(self) -> LoadedSpec: ...
 
-    def is_sample(self, location: str) -> bool:
-        """Tell whether a location is its sample data."""
+    def is_sample(self, location: str) -> bool: ...
 
 
 class ReleaseHost(Protocol):
     """The opened library that releases are installed into; `assembly.app.App` is one."""
 
-    @property
-    def library(self) -> Library:
-        """Its catalogues."""
-
-    @property
-    def settings(self) -> Settings:
-        """Its settings."""
+    library: Library
+    settings: Settings
 
     def find_package(self, name: str) -> _Package | None:
         """Return a catalogue package that it may use."""
@@ -160,12 +143,6 @@ class HeldCatalogue:
     pack: InstalledPack
     source: ReleaseSource
     manifest: Manifest
-    """The installed release."""
-
-    @property
-    def name(self) -> str:
-        """The name of the catalogue."""
-        return self.installed.name
 
     @property
     def loaded(self) -> LoadedSpec:
@@ -192,21 +169,16 @@ def held_catalogue(host: ReleaseHost, name: str) -> Iterator[HeldCatalogue]:
             f"'{name}' was not installed from a place, so there is nothing to update it from; "
             f"to install one: stackroom init NAME --from PLACE"
         )
-    require_writable(installed)
+    if not os.access(installed.folder, os.W_OK):
+        raise StorageError(
+            f"'{name}' is read-only ({installed.folder} cannot be written to), so it is served as it is and "
+            "not updated; run this where the library can be written"
+        )
     with holding_release(installed.folder, name):
         manifest = pack.find_manifest()
         if manifest is None:
             raise StorageError(f"{pack.folder} has no manifest; put it back from a back-up, or install '{name}' again")
         yield _settled(HeldCatalogue(host=host, installed=installed, pack=pack, source=source, manifest=manifest))
-
-
-def require_writable(installed: Installed) -> None:
-    """Refuse a catalogue whose folder is read-only, before anything is fetched."""
-    if not os.access(installed.folder, os.W_OK):
-        raise StorageError(
-            f"'{installed.name}' is read-only ({installed.folder} cannot be written to), so it is served as it is and "
-            "not updated; run this where the library can be written"
-        )
 
 
 def _settled(held: HeldCatalogue) -> HeldCatalogue:
@@ -221,7 +193,7 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     if not is_committed:
         return held
     held.settle(pending.manifest)
-    return replace(held, installed=held.host.library.get_installed(held.name), manifest=pending.manifest)
+    return replace(held, installed=held.host.library.get_installed(held.installed.name), manifest=pending.manifest)
 
 
 def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -> None:
@@ -229,11 +201,9 @@ def save_beside_records(folder: Path, pack: InstalledPack, manifest: Manifest) -
     if (file := manifest.find_file(THUMBNAILS_FILE)) is not None:
         save_thumbnails(pack.path_of(file), folder / THUMBNAILS_FOLDER)
         seal_thumbnails(folder)
-    model = manifest.model_id
-    if manifest.calibration is None or model is None:
-        return
-    calibration = Calibration(model=model, middle=manifest.calibration.middle, spread=manifest.calibration.spread)
-    save_calibration(calibration, folder / CALIBRATION_FILE)
+    if (model := manifest.model_id) is not None and (known := manifest.calibration) is not None:
+        calibration = Calibration(model=model, middle=known.middle, spread=known.spread)
+        save_calibration(calibration, folder / CALIBRATION_FILE)
 
 
 def spec_of_release(host: ReleaseHost, declaration: bytes, manifest: Manifest) -> LoadedSpec:

@@ -13,7 +13,7 @@ comes next.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
@@ -21,7 +21,7 @@ import orjson
 from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.library import NEXT_SPEC_FILE, replace_file
-from stackroom.packs.entries import PackEntry, PackReader
+from stackroom.packs.entries import PackEntry, iter_entries
 from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_manifest
 from stackroom.packs.patches import check_file, compress, read_content
 
@@ -61,18 +61,17 @@ class InstalledPack:
         """Return where updates come from; None for a catalogue that was not installed from a place."""
         path = self.folder / SOURCE_FILE
         try:
-            members = load_checked(path.read_bytes(), ("place", "key"), is_required=True)
-            return ReleaseSource(place=str(members["place"]), key=str(members.get("key", "")))
+            return ReleaseSource(**load_checked(path.read_bytes(), ("place", "key"), is_required=True))
         except FileNotFoundError:
             return None
-        except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError) as error:
+        except (OSError, TypeError, orjson.JSONDecodeError, DamagedChecksumsError) as error:
             raise StorageError(
                 f"{path} is damaged: {error}; put it back from a back-up, or install the catalogue again"
             ) from error
 
     def save_source(self, source: ReleaseSource) -> None:
         """Write where updates come from."""
-        self._write(SOURCE_FILE, dump_checked({"place": source.place, "key": source.key}))
+        self._write(SOURCE_FILE, dump_checked(asdict(source)))
 
     def find_manifest(self, name: str = MANIFEST_FILE) -> Manifest | None:
         """Return the installed release; None if there is none."""
@@ -93,15 +92,10 @@ class InstalledPack:
         """Return the release that is being installed; None where there is none, or its file is damaged."""
         try:
             members = load_checked((self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True)
-            manifest = parse_manifest(str(members["manifest"]).encode(), origin=NEXT_FILE)
-            since, mark = members.get("since"), members.get("mark")
+            manifest = parse_manifest(str(members.pop("manifest")).encode(), origin=NEXT_FILE)
+            return NextRelease(manifest=manifest, **members)
         except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError, StorageError):
             return None  # it is made again
-        return NextRelease(
-            manifest=manifest,
-            since=since if isinstance(since, int) else None,
-            mark=mark if isinstance(mark, str) else None,
-        )
 
     def save_next(self, release: NextRelease) -> None:
         """Write which release is being installed."""
@@ -125,13 +119,9 @@ class InstalledPack:
             self._write(FORMER_FILE, installed.dump())
         if installed is None or installed != manifest:
             self._write(MANIFEST_FILE, manifest.dump())
-        self.forget_next()
+        for name in (NEXT_FILE, NEXT_SPEC_FILE):
+            (self.folder / name).unlink(missing_ok=True)
         self.remove_other_files()
-
-    def forget_next(self) -> None:
-        """Forget the release that was being installed."""
-        (self.folder / NEXT_FILE).unlink(missing_ok=True)
-        (self.folder / NEXT_SPEC_FILE).unlink(missing_ok=True)
 
     def forget_former(self) -> None:
         """Forget the release before, so that nothing can be gone back to."""
@@ -142,13 +132,13 @@ class InstalledPack:
         """Return where a file is, or is to be."""
         return self.folder / FILES_FOLDER / f"{file.content}{COMPRESSED_ENDING if file.is_compressed else ''}"
 
-    def has_file(self, file: PackFile) -> bool:
-        """Tell whether a file is there; whoever reads it checks it."""
-        return self.path_of(file).is_file()
-
     def check_file(self, file: PackFile) -> str | None:
         """Return what is wrong with a file; None if it is whole."""
         return check_file(self.path_of(file), file, is_shipped=False)
+
+    def find_fault(self, manifest: Manifest) -> str | None:
+        """Return what is wrong with the first file of a release that is damaged or gone; None if all are whole."""
+        return next(filter(None, map(self.check_file, manifest.files)), None)
 
     def read_file(self, file: PackFile) -> bytes:
         """Return the content of a file; refuse one that is damaged or gone."""
@@ -163,7 +153,7 @@ class InstalledPack:
 
     def iter_entries(self, manifest: Manifest) -> Iterator[PackEntry]:
         """Yield the records of a release whose files are here, with their vectors."""
-        return PackReader(manifest, {file.name: self.path_of(file) for file in manifest.files}).iter_entries()
+        return iter_entries(manifest, {file.name: self.path_of(file) for file in manifest.files})
 
     def remove_other_files(self) -> None:
         """Remove the files that neither the installed release nor the one before it has."""

@@ -48,19 +48,16 @@ _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackFile:
-    """One file of a pack, as it is shipped and as it is unpacked."""
+    """One file of a pack, as it is shipped (`sha256`, `size_bytes`) and as it is unpacked (`content`, `raw_bytes`)."""
 
     __pydantic_config__ = _STRICT
 
     name: str
     sha256: Sha256
-    """The SHA-256 of the file as shipped."""
     size_bytes: FileBytes
-    """The size of the file as shipped."""
     content: Sha256
     """The SHA-256 of the unpacked content, the same whichever version of zstd compressed it."""
     raw_bytes: FileBytes
-    """The size of the unpacked content."""
 
     @property
     def is_compressed(self) -> bool:
@@ -157,11 +154,28 @@ def content_of(files: Iterable[PackFile]) -> str:
 
 def parse_manifest(content: bytes, *, origin: str = MANIFEST_FILE) -> Manifest:
     """Return a checked manifest; a StorageError says which member is wrong, and what would be right."""
-    members = _load(content, origin)
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise StorageError(f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}")
+    try:
+        members = orjson.loads(content)
+        orjson.dumps(members)  # it reads deeper nesting than it writes
+    except orjson.JSONDecodeError as error:
+        raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
+    except orjson.JSONEncodeError as error:
+        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep; check the address") from error
+    if not isinstance(members, dict):
+        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object; check the address")
     if members.get("format") != FORMAT or type(members["format"]) is not int:
         raise StorageError(f"{origin}: 'format' is {members.get('format')!r:.40}; this version reads {FORMAT}")
-    _require_undamaged(content, members, origin)
-    manifest = _validated(members, origin)
+    stated = members.pop(CHECKSUM, None)
+    if stated != _checksum(members):
+        raise StorageError(f"{origin} is damaged: its checksum is another; fetch it again")
+    if content != _canonical({**members, CHECKSUM: stated}):
+        raise StorageError(f"{origin} is damaged: it is not written as a manifest is; fetch it again")
+    try:
+        manifest = _adapter().validate_json(orjson.dumps(members))
+    except ValidationError as error:
+        raise StorageError(f"{origin} is not a manifest of a pack: {first_problem(error)}") from error
     if (problem := _find_contradiction(manifest)) is not None:
         raise StorageError(f"{origin} contradicts itself: {problem}")
     return manifest
@@ -177,38 +191,10 @@ def load_manifest(folder: Path) -> Manifest:
     return parse_manifest(content, origin=str(path))
 
 
-def _load(content: bytes, origin: str) -> dict[str, Any]:
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise StorageError(f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}")
-    try:
-        members = orjson.loads(content)
-        orjson.dumps(members)  # it reads deeper nesting than it writes
-    except orjson.JSONDecodeError as error:
-        raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
-    except orjson.JSONEncodeError as error:
-        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep; check the address") from error
-    if not isinstance(members, dict):
-        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object; check the address")
-    return members
-
-
-def _require_undamaged(content: bytes, members: dict[str, Any], origin: str) -> None:
-    """Refuse a manifest that is not byte for byte as `dump` writes it; its checksum is taken out."""
-    stated = members.pop(CHECKSUM, None)
-    if stated != _checksum(members):
-        raise StorageError(f"{origin} is damaged: its checksum is another; fetch it again")
-    if content != _canonical({**members, CHECKSUM: stated}):
-        raise StorageError(f"{origin} is damaged: it is not written as a manifest is; fetch it again")
-
-
-def _validated(members: Mapping[str, Any], origin: str) -> Manifest:
-    try:
-        return _adapter().validate_json(orjson.dumps(members))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        member = ".".join(map(str, first["loc"]))
-        problem = f"'{member}' is {first['input']!r:.100}: {first['msg']}"
-        raise StorageError(f"{origin} is not a manifest of a pack: {problem}") from error
+def first_problem(error: ValidationError) -> str:
+    """Return the first member that is wrong, with its value and what is wrong with it."""
+    first = error.errors(include_url=False)[0]
+    return f"'{'.'.join(map(str, first['loc'])) or 'the whole'}' is {first['input']!r:.100}: {first['msg']}"
 
 
 def _find_contradiction(manifest: Manifest) -> str | None:

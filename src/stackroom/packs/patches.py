@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stackroom.errors import StorageError
+from stackroom.net.files import sha256_of
 from stackroom.packs.manifest import SHORT, PackFile
 from stackroom.zstd import zstd
 
 LEVEL = 12
-"""The level of records that are shipped."""
 QUICK_LEVEL = 3
 """The level of records that are compressed where they are installed."""
 PATCH_LEVEL = 1
@@ -48,7 +48,7 @@ def make_patch(old: bytes, new: bytes) -> bytes:
         _Compress.enable_long_distance_matching: 1,
         _Compress.window_log: window_log,
     }
-    compressor = zstd.ZstdCompressor(options=options, zstd_dict=_prefix_of(old))
+    compressor = zstd.ZstdCompressor(options=options, zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix)
     compressor.set_pledged_input_size(len(new))
     return compressor.compress(new, zstd.ZstdCompressor.FLUSH_FRAME)
 
@@ -57,7 +57,7 @@ def apply_patch(old: bytes, patch: bytes, target: PackFile) -> bytes:
     """Return the content that a patch makes of an old one; refuse any other than the manifest names."""
     options: dict[int, int] = {_Decompress.window_log_max: LARGEST_WINDOW_LOG}
     try:
-        decompressor = zstd.ZstdDecompressor(zstd_dict=_prefix_of(old), options=options)
+        decompressor = zstd.ZstdDecompressor(zstd_dict=zstd.ZstdDict(old, is_raw=True).as_prefix, options=options)
         content = decompressor.decompress(patch, target.raw_bytes + 1)
     except zstd.ZstdError as error:
         raise StorageError(f"the patch to {target.name} is damaged: {error}; fetch it again") from error
@@ -68,24 +68,15 @@ def apply_patch(old: bytes, patch: bytes, target: PackFile) -> bytes:
     return content
 
 
-def _prefix_of(old: bytes) -> tuple[zstd.ZstdDict, int]:
-    return zstd.ZstdDict(old, is_raw=True).as_prefix
-
-
 def compress(content: bytes) -> bytes:
     """Compress some content quickly."""
     return zstd.compress(content, QUICK_LEVEL)
 
 
-def open_compressed(path: Path) -> zstd.ZstdFile:
-    """Open a file to write content that is compressed as it is shipped."""
-    return zstd.open(path, "wb", level=LEVEL)
-
-
 def check_file(path: Path, file: PackFile, *, is_shipped: bool) -> str | None:
     """Return what is wrong with a file; None if it is whole. One that is not shipped may be compressed anew."""
     try:
-        if is_shipped and _digest(_iter_chunks(path)) != (file.sha256, file.size_bytes):
+        if is_shipped and (sha256_of(path), path.stat().st_size) != (file.sha256, file.size_bytes):
             return f"{path} is damaged: its sha256 is not that of the manifest; fetch it again"
         if _digest(iter_content(path, file)) != (file.content, file.raw_bytes):
             return f"{path} is damaged: its content is not that of the manifest; fetch it again"
@@ -103,12 +94,9 @@ def read_content(path: Path, file: PackFile) -> bytes:
 
 def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
     """Yield the unpacked content of a file in parts; end with an error where there is more than there should be."""
-    if not file.is_compressed:
-        yield from _iter_chunks(path)
-        return
     unpacked = 0
     try:
-        with zstd.open(path) as stream:
+        with zstd.open(path) if file.is_compressed else path.open("rb") as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 unpacked += len(chunk)
                 if unpacked > file.raw_bytes:
@@ -118,12 +106,6 @@ def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
                 yield chunk
     except (zstd.ZstdError, EOFError) as error:
         raise StorageError(f"{path} is damaged: {error}; fetch it again") from error
-
-
-def _iter_chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            yield chunk
 
 
 def _digest(chunks: Iterator[bytes]) -> tuple[str, int]:

@@ -11,10 +11,11 @@ ignored, since GitHub's own answers have many more.
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Protocol
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -29,6 +30,7 @@ from stackroom.packs.manifest import (
     SIGNATURE_FILE,
     Manifest,
     PackFile,
+    first_problem,
     parse_manifest,
 )
 from stackroom.packs.signing import PublicKey, verify_signature
@@ -90,11 +92,8 @@ def parse_index(content: bytes) -> list[Release]:
     try:
         releases = _INDEX.validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        member = ".".join(map(str, first["loc"])) or "the whole"
         raise InputError(
-            f"the index of releases is malformed: '{member}' is {first['input']!r:.100}: {first['msg']}; expected the "
-            "layout of GitHub's releases"
+            f"the index of releases is malformed: {first_problem(error)}; expected the layout of GitHub's releases"
         ) from error
     for release in releases:  # files whose name no file of a release has, such as notes that somebody added
         release.assets[:] = [file for file in release.assets if ASSET_NAME.fullmatch(file.name)]
@@ -110,27 +109,9 @@ LIMITED = 403
 """The status by which GitHub refuses a caller who asks too often."""
 MOST_SIGNATURE_BYTES = 10_000
 ATTEMPTS = 3
-"""How often a transfer that ended early is tried."""
 
 OnBytes = Callable[[int], None]
 """Gets how many bytes of the file are here so far."""
-
-
-class ReleasePlace(Protocol):
-    """A place that has releases. `NotFoundError` and `UnavailableError` say why nothing comes from it."""
-
-    @property
-    def shown(self) -> str:
-        """The place as it may be shown: without secrets."""
-
-    def list_releases(self) -> Sequence[Release]:
-        """Return the releases, newest first."""
-
-    def read(self, asset: Asset, *, max_bytes: int) -> bytes:
-        """Return a small file; refuse one above the limit."""
-
-    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
-        """Write a file to its destination; whole, of the stated size and checksum, and on the disk, or not at all."""
 
 
 class FolderPlace:
@@ -164,13 +145,22 @@ class FolderPlace:
         return content
 
     def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
-        """Copy a file of the folder."""
+        """Copy a file of the folder: whole, of the stated size and checksum, and on the disk, or not at all."""
         path, part = self._path_of(asset), destination.with_name(f"{destination.name}.part")
         try:
             size = path.stat().st_size
-            _require_size(path.name, size, asset, max_bytes)
+            if asset.size_bytes not in (None, size):
+                raise InputError(
+                    f"{path.name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the release again"
+                )
+            if size > max_bytes:
+                raise InputError(
+                    f"{path.name} has {size:,} bytes, more than the limit of {max_bytes:,}; publish a smaller release"
+                )
             shutil.copyfile(path, part)
-            _require_sum(asset, part)
+            if asset.sha256 is not None and sha256_of(part) != asset.sha256:
+                part.unlink()
+                raise InputError(f"{asset.name} is not the expected file: its sha256 differs")
             install_file(part, destination)
         except OSError as error:
             raise UnavailableError(f"{path}: cannot be copied: {error.strerror or error}") from error
@@ -205,72 +195,53 @@ class WebPlace:
 
     def list_releases(self) -> Sequence[Release]:
         """Return the releases of the index at the address, or in its folder."""
-        for url in self._candidates():
-            content = self._find_text(url)
-            if content is not None:
-                self._index_url = url
-                return parse_index(content)
-        raise NotFoundError(f"{self.shown}: there is no {INDEX_FILE}; stackroom pack publish makes one")
-
-    def _candidates(self) -> list[str]:
-        """Return the addresses at which an index may be."""
-        path = urlsplit(self._url).path
+        path, urls = urlsplit(self._url).path, [f"{self._url.removesuffix('/')}/{INDEX_FILE}"]
         if urlsplit(self._url).query or path.endswith(".json"):
-            return [self._url]
-        folder = self._url if self._url.endswith("/") else f"{self._url}/"
-        beside = [f"{folder}{INDEX_FILE}"]
-        return [*beside, self._url] if path.endswith("releases") else beside
-
-    def _find_text(self, url: str) -> bytes | None:
-        """Return a body; None where the server has none at this address."""
-        try:
-            return self._fetcher.fetch_text(url, max_bytes=MOST_INDEX_BYTES).body
-        except TransferError as error:
-            if error.status in NOTHING_THERE:
-                return None
-            raise _named(url, error) from error
-        except ExpectedError as error:
-            raise _named(url, error) from error
+            urls = [self._url]
+        elif path.endswith("releases"):
+            urls.append(self._url)
+        for url in urls:
+            with _naming(url):
+                try:
+                    content = self._fetcher.fetch_text(url, max_bytes=MOST_INDEX_BYTES).body
+                except TransferError as error:
+                    if error.status in NOTHING_THERE:
+                        continue
+                    raise
+            self._index_url = url
+            return parse_index(content)
+        raise NotFoundError(f"{self.shown}: there is no {INDEX_FILE}; stackroom pack publish makes one")
 
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Fetch a small file."""
         url = join_url(self._index_url, asset.url)
-        try:
+        with _naming(url):
             return self._fetcher.fetch_text(url, max_bytes=max_bytes).body
-        except ExpectedError as error:
-            raise _named(url, error) from error
 
     def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
         """Fetch a file; one whose transfer ended early is fetched again."""
         url = join_url(self._index_url, asset.url)
         wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
-        try:
+        with _naming(url):
             self._fetcher.fetch_file(wanted, max_bytes=max_bytes, attempts=ATTEMPTS, on_progress=on_bytes)
-        except StorageError:
-            raise
-        except ExpectedError as error:
-            raise _named(url, error) from error
 
 
-def _named(url: str, error: ExpectedError) -> ExpectedError:
-    """Return an error of a transfer with the address in it."""
-    if not isinstance(error, TransferError):
-        return type(error)(f"{shown_address(url)}: {error.message}")
-    advice = ", or try again later: it may limit how often it is asked" if error.status == LIMITED else ""
-    return UnavailableError(f"{shown_address(url)}: {error.message}{advice}")
+ReleasePlace = FolderPlace | WebPlace
+"""`NotFoundError` and `UnavailableError` say why nothing comes from it."""
 
 
-def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:
-    if asset.size_bytes not in (None, size):
-        raise InputError(f"{name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the release again")
-    if size > max_bytes:
-        raise InputError(f"{name} has {size:,} bytes, more than the limit of {max_bytes:,}; publish a smaller release")
-
-
-def _require_sum(asset: Asset, path: Path) -> None:
-    if asset.sha256 is not None and sha256_of(path) != asset.sha256:
-        path.unlink(missing_ok=True)
-        raise InputError(f"{asset.name} is not the expected file: its sha256 differs")
+@contextmanager
+def _naming(url: str) -> Iterator[None]:
+    """Name the address in an error of a transfer."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except TransferError as error:
+        advice = ", or try again later: it may limit how often it is asked" if error.status == LIMITED else ""
+        raise UnavailableError(f"{shown_address(url)}: {error.message}{advice}") from error
+    except ExpectedError as error:
+        raise type(error)(f"{shown_address(url)}: {error.message}") from error
 
 
 def open_place(location: str, settings: Settings, *, resolve: Resolve | None = None) -> ReleasePlace:
@@ -288,16 +259,10 @@ def open_place(location: str, settings: Settings, *, resolve: Resolve | None = N
             "what is installed stays as it is"
         )
     rules, chosen = settings.sources, urlsplit(url)
-    guard = AddressGuard(
-        AddressRules.of(
-            hosts=[*rules.allowed_hosts, chosen.hostname or ""],
-            networks=rules.allowed_networks,
-            ports=[*rules.allowed_ports, chosen.port or USUAL_PORTS[chosen.scheme.lower()]],
-        ),
-        resolve=resolve,
-    )
-    fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
-    return WebPlace(url, fetcher)
+    hosts = [*rules.allowed_hosts, chosen.hostname or ""]
+    ports: list[int | str] = [*rules.allowed_ports, chosen.port or USUAL_PORTS[chosen.scheme.lower()]]
+    guard = AddressGuard(AddressRules.of(hosts=hosts, networks=rules.allowed_networks, ports=ports), resolve=resolve)
+    return WebPlace(url, Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE)))
 
 
 def _url_of(location: str) -> str | None:
@@ -343,7 +308,6 @@ class FoundRelease:
     release: Release
     manifest: Manifest
     is_signed: bool = False
-    """Whether its signature was checked by a key."""
 
     def get_asset(self, file: PackFile) -> Asset:
         """Return where a file of the release is, with the size and the checksum that the manifest names."""
@@ -365,29 +329,20 @@ class FoundRelease:
 def find_release(place: ReleasePlace, *, key: str = "") -> FoundRelease:
     """Return the newest release of a place; refuse one that is not signed by the key."""
     release = next((release for release in place.list_releases() if release.is_installable), None)
-    if release is None:
+    asset = release.find_asset(MANIFEST_FILE) if release else None
+    if release is None or asset is None:
         raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
-    asset = release.find_asset(MANIFEST_FILE)
-    assert asset is not None, "an installable release has a manifest"
-    content = place.read(asset, max_bytes=MAX_MANIFEST_BYTES)
+    content, name = place.read(asset, max_bytes=MAX_MANIFEST_BYTES), f"release '{release.tag:.80}' of {place.shown}"
     if key:
-        _require_signed(place, release, content, key)
-    manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {_name_of(release, place)}")
+        signature = release.find_asset(SIGNATURE_FILE)
+        if signature is None:
+            raise StorageError(
+                f"{name} is not signed, but a key is pinned for this catalogue; nothing was changed: "
+                "ask its publisher to sign it"
+            )
+        verify_signature(content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key))
+    manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {name}")
     return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
-
-
-def _require_signed(place: ReleasePlace, release: Release, content: bytes, key: str) -> None:
-    signature = release.find_asset(SIGNATURE_FILE)
-    if signature is None:
-        raise StorageError(
-            f"{_name_of(release, place)} is not signed, but a key is pinned for this catalogue; nothing was changed: "
-            "ask its publisher to sign it"
-        )
-    verify_signature(content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key))
-
-
-def _name_of(release: Release, place: ReleasePlace) -> str:
-    return f"release '{release.tag:.80}' of {place.shown}"
 
 
 def require_successor(found: Manifest, installed: Manifest) -> bool:

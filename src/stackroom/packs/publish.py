@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -43,7 +42,6 @@ class PublishedRelease:
     folder: Path
     manifest: Manifest
     is_new: bool = False
-    """Whether it was published now."""
 
     @property
     def tag(self) -> str:
@@ -53,8 +51,7 @@ class PublishedRelease:
     @property
     def files(self) -> tuple[Path, ...]:
         """All its files, in the order in which they may be uploaded: the manifest last."""
-        paths = sorted(self.folder.iterdir())
-        return tuple(sorted(paths, key=lambda path: path.name == MANIFEST_FILE))
+        return tuple(sorted(self.folder.iterdir(), key=lambda path: (path.name == MANIFEST_FILE, path)))
 
     @property
     def patches(self) -> tuple[Path, ...]:
@@ -88,9 +85,10 @@ def publish_pack(pack: Path, folder: Path) -> PublishedRelease:
 
 def list_published(folder: Path) -> list[PublishedRelease]:
     """Return the releases of a folder, newest first."""
-    paths = sorted((folder / RELEASES_FOLDER).glob(f"*/{MANIFEST_FILE}"))
-    named = [path.parent for path in paths if TAG.fullmatch(path.parent.name)]
-    releases = [PublishedRelease(folder=path, manifest=load_manifest(path)) for path in named]
+    paths = [path.parent for path in sorted((folder / RELEASES_FOLDER).glob(f"*/{MANIFEST_FILE}"))]
+    releases = [
+        PublishedRelease(folder=path, manifest=load_manifest(path)) for path in paths if TAG.fullmatch(path.name)
+    ]
     return sorted(releases, key=lambda release: version_key(release.manifest.version), reverse=True)
 
 
@@ -142,37 +140,30 @@ def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease
     """Write the patches from earlier versions of a file, as far as they are smaller than the file."""
     for release in bases:
         base = release.manifest.find_file(file.name)
-        path = fresh / patch_name(base, file) if base is not None else None
-        if base is None or path is None or path.exists() or not can_be_patched(base, file):
-            continue
-        old = read_content(release.folder / base.name, base)
-        patch = make_patch(old, read_content(fresh / file.name, file))
-        if len(patch) < file.size_bytes:
-            path.write_bytes(patch)
+        if base is not None and can_be_patched(base, file) and not (path := fresh / patch_name(base, file)).exists():
+            old = read_content(release.folder / base.name, base)
+            patch = make_patch(old, read_content(fresh / file.name, file))
+            if len(patch) < file.size_bytes:
+                path.write_bytes(patch)
 
 
 def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
     """Replace the index in one step, then remove the patches to releases that are not the newest any more."""
-    entries = [_index_entry(release, folder, is_newest=release is releases[0]) for release in releases]
-    content = orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE)
-    replace_file(folder / INDEX_FILE, content, is_synced=True)  # commit point
-    for release in releases[1:]:
-        for path in release.patches:
-            path.unlink(missing_ok=True)
-
-
-def _index_entry(release: PublishedRelease, folder: Path, *, is_newest: bool) -> dict[str, Any]:
-    """Return an entry of the index, which is read at every check for updates, and therefore short."""
-    files = [path for path in release.files if is_newest or path.suffix != PATCH_ENDING]
-    return {
-        "tag_name": release.tag,
-        "name": f"{release.manifest.catalogue} {release.manifest.version}",
-        "assets": [
+    entries = []  # short, since the index is read at every check for updates
+    for release in releases:
+        assets = [
             {
                 "name": path.name,
                 "size": path.stat().st_size,
                 "browser_download_url": path.relative_to(folder).as_posix(),
             }
-            for path in files
-        ],
-    }
+            for path in release.files
+            if release is releases[0] or path.suffix != PATCH_ENDING
+        ]
+        name = f"{release.manifest.catalogue} {release.manifest.version}"
+        entries.append({"tag_name": release.tag, "name": name, "assets": assets})
+    content = orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE)
+    replace_file(folder / INDEX_FILE, content, is_synced=True)  # commit point
+    for release in releases[1:]:
+        for path in release.patches:
+            path.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -34,7 +35,10 @@ class PublicKey:
     @classmethod
     def parse(cls, text: str) -> "PublicKey":
         """Return the key of a file, or of its second line alone, which begins with RW."""
-        content = _decode(_last_line(text), "the public key", 2 + KEY_ID_BYTES + KEY_BYTES)
+        lines = [line.strip() for line in text.strip().splitlines()]
+        if len(lines) > 2 or not lines or (len(lines) == 2 and not lines[0].startswith(UNTRUSTED)):
+            raise InputError("a key of minisign is a line of base64, with an untrusted comment above it or without one")
+        content = _decode(lines[-1], "the public key", 2 + KEY_ID_BYTES + KEY_BYTES)
         if content[:2] != ALGORITHM:
             raise InputError("the public key is not one of minisign: it begins with RW")
         return cls(key_id=content[2:10], key=content[10:])
@@ -55,8 +59,7 @@ class PublicKey:
             raise StorageError(problem) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Signature:
+class _Signature(NamedTuple):
     """The parts of a signature file."""
 
     algorithm: bytes
@@ -99,8 +102,7 @@ def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> s
 
 def _parse_signature(signature_file: bytes) -> _Signature:
     lines = signature_file.decode("utf-8", errors="surrogateescape").split("\n")
-    has_shape = len(lines) == 5 and not lines[4] and lines[0].startswith(UNTRUSTED) and lines[2].startswith(TRUSTED)
-    if not has_shape:
+    if len(lines) != 5 or lines[4] or not lines[0].startswith(UNTRUSTED) or not lines[2].startswith(TRUSTED):
         raise StorageError("not a signature of minisign: it has four lines, with an untrusted and a trusted comment")
     try:
         signed = _decode(lines[1], "the signature", 2 + KEY_ID_BYTES + SIGNATURE_BYTES)
@@ -110,14 +112,7 @@ def _parse_signature(signature_file: bytes) -> _Signature:
     if signed[:2] not in (ALGORITHM, PREHASHED):
         raise StorageError("the signature is of an unknown algorithm; known: ED (prehashed) and Ed")
     comment = lines[2].removeprefix(TRUSTED).encode("utf-8", errors="surrogateescape")
-    return _Signature(algorithm=signed[:2], key_id=signed[2:10], signature=signed[10:], comment=comment, whole=whole)
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.strip().splitlines()]
-    if len(lines) > 2 or not lines or (len(lines) == 2 and not lines[0].startswith(UNTRUSTED)):
-        raise InputError("a key of minisign is a line of base64, with an untrusted comment above it or without one")
-    return lines[-1]
+    return _Signature(signed[:2], signed[2:10], signed[10:], comment, whole)
 
 
 def _decode(line: str, what: str, size_bytes: int) -> bytes:

@@ -27,8 +27,7 @@ PART = re.compile(r"\d+|[a-z]+")
 PRELIMINARY = frozenset({"a", "alpha", "b", "beta", "c", "rc", "pre", "preview", "dev"})
 END = (1, 0, "")
 
-PartKey = tuple[int, int, str]
-VersionKey = tuple[tuple[int, ...], tuple[PartKey, ...]]
+VersionKey = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]
 
 
 def version_key(version: str) -> VersionKey:
@@ -38,13 +37,8 @@ def version_key(version: str) -> VersionKey:
     numbers = [int(part) for part in parts[:count]]
     while numbers and numbers[-1] == 0:  # 1.0 is 1
         numbers.pop()
-    return tuple(numbers), (*map(_part_key, parts[count:]), END)
-
-
-def _part_key(part: str) -> PartKey:
-    if part.isdigit():
-        return (2, int(part), "")
-    return (0 if part in PRELIMINARY else 1, 1, part)
+    rest = ((2, int(part), "") if part.isdigit() else (int(part not in PRELIMINARY), 1, part) for part in parts[count:])
+    return tuple(numbers), (*rest, END)
 
 
 def is_older(version: str, than: str) -> bool:

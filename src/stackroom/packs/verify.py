@@ -4,15 +4,16 @@ A pack as shipped is checked byte for byte, and read as a receiver reads it. The
 been made by a patch and compressed anew, so they are checked by the SHA-256 of their content.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.packs.build import files_folder
-from stackroom.packs.entries import PackReader
+from stackroom.packs.entries import iter_entries
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
-from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, THUMBNAILS_FILE, Manifest, load_manifest
+from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, THUMBNAILS_FILE, load_manifest
 from stackroom.packs.patches import check_file
 from stackroom.packs.signing import PublicKey, verify_signature
 from stackroom.packs.thumbnails import iter_thumbnails
@@ -27,11 +28,16 @@ def check_pack(folder: Path) -> Iterator[str]:
         yield error.message
         return
     paths = {file.name: files_folder(folder, manifest) / file.name for file in manifest.files}
-    checked = (check_file(paths[file.name], file, is_shipped=True) for file in manifest.files)
-    problems = [problem for problem in checked if problem is not None]
+    problems = [*filter(None, (check_file(paths[file.name], file, is_shipped=True) for file in manifest.files))]
     yield from problems
-    if not problems:
-        yield from _check_entries(manifest, paths)
+    if problems:
+        return
+    try:
+        compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
+        deque(iter_entries(manifest, paths), maxlen=0)
+        deque(iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (), maxlen=0)
+    except ExpectedError as error:
+        yield error.message
 
 
 def check_signature(folder: Path, key: PublicKey) -> Iterator[str]:
@@ -56,17 +62,4 @@ def check_installed_pack(folder: Path, *, checkpoint: Checkpoint = never_stop) -
             continue
         for file in manifest.files if manifest is not None else ():
             checkpoint()
-            if (problem := pack.check_file(file)) is not None:
-                yield problem
-
-
-def _check_entries(manifest: Manifest, paths: dict[str, Path]) -> Iterator[str]:
-    """Yield what is wrong with files whose checksums are right."""
-    try:
-        compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
-        for _ in PackReader(manifest, paths).iter_entries():
-            pass
-        for _ in iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else ():
-            pass
-    except ExpectedError as error:
-        yield error.message
+            yield from filter(None, [pack.check_file(file)])

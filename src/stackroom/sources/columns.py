@@ -19,7 +19,6 @@ from stackroom.sources.port import SourceRow, SourceVector
 VECTOR_COLUMN = "embedding"
 DTYPE = np.dtype("<f4")
 MOST_NAMED = 50
-"""How many tables a message names."""
 
 
 def find_vector_model(table: Path) -> ModelId | None:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.zstd import zstd
@@ -18,7 +18,6 @@ UNPACKED_TIMES = 200
 LONGEST_LINE = 64 * MEGABYTE
 """The most bytes of a line, and characters of a cell: each is in memory as a whole."""
 COMPRESSED = (".gz", ".zst")
-"""The suffixes of compressed files."""
 READ_BYTES = 1 << 20
 
 
@@ -55,15 +54,14 @@ class BoundedFile(io.RawIOBase):
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, decompressed; every failure while it is read becomes an `InputError`.
-
-    A compressed file fails when it unpacks to more than the limit, which depends on its size.
-    """
+    """Open a file, decompressed; every failure while it is read becomes an `InputError`, also that it is too large."""
     try:
         with path.open("rb") as raw:
-            plain = _decompressor(raw, path.suffix.lower())
-            bounded = plain if plain is raw else BoundedFile(plain, path)
-            yield io.BufferedReader(cast(Any, bounded), buffer_size=READ_BYTES)
+            plain: Any = raw
+            if is_compressed(path):
+                is_gzip = path.suffix.lower() == ".gz"
+                plain = BoundedFile(gzip.GzipFile(fileobj=raw) if is_gzip else zstd.ZstdFile(raw), path)
+            yield io.BufferedReader(plain, buffer_size=READ_BYTES)
     except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
@@ -115,9 +113,3 @@ def require_file(path: Path) -> Path:
     if is_there:
         raise InputError(f"{path}: expected a file, not a folder")
     raise InputError(f"{path}: no such file{did_you_mean(path.name, known)}; check the path")
-
-
-def _decompressor(raw: BinaryIO, suffix: str) -> Any:
-    if suffix == ".zst":
-        return zstd.ZstdFile(raw)
-    return gzip.GzipFile(fileobj=raw) if suffix == ".gz" else raw

@@ -31,7 +31,6 @@ from stackroom.sources.text_lines import iter_lines
 
 DELIMITERS = (",", "\t", ";", "|")
 SAMPLE_LINES = 200
-"""How many lines are sampled."""
 LEAST_EVEN = 0.5
 """The share of rows like the first below which lines are looked for that are above the header."""
 LEAST_EVEN_BELOW = 0.9
@@ -81,6 +80,8 @@ REREAD_LINES = 5_000_000
 MANY_UNNAMED = 0.3
 """The share of columns without a name above which the header may have a second line."""
 
+SHORT_ROWS = "{count:,} row{s} without the last cells completed with empty ones (first: {first})"
+
 Row = tuple[int, list[str] | None]
 """The line at which a row starts, and its cells; None where its quotes are unbalanced."""
 
@@ -97,23 +98,31 @@ class CsvRows(FileRows):
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes, encoding=self._encoding))
             lines.drop(self._options.skip or 0)
             delimiter, head = self._read_head(lines)
-            cells = _Cells(lines, delimiter)
+            rows = lines.iter_rows(delimiter)
             layout = find_layout(head, self._options)
-            if titles := list(islice(cells, layout.titles)):
+            if titles := list(islice(rows, layout.titles)):
                 self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
-            names = self._read_names(cells, layout, head)
-            cells.width = len(names)
+            names = self._read_names(rows, layout, head)
+            lines.width = len(names)
             missing = MissingCells(head[layout.first_row :], self._notes)
-            yield from map(missing.emptied, self._iter_below(cells, names))
+            yield from map(missing.emptied, self._iter_below(rows, names))
 
-    def _iter_below(self, cells: "_Cells", names: list[str]) -> Iterator[SourceRow]:
+    def _iter_below(self, rows: Iterator[Row], names: list[str]) -> Iterator[SourceRow]:
         row, good, footnotes = None, 0, Footnotes(len(names))
-        for number, values in footnotes.without(cells):
+        for number, values in footnotes.without(rows):
             if values is not None and len(values) < len(names):
-                self._notes.count("short", f"line {number}", _say_short)
+                self._notes.count(SHORT_ROWS, f"line {number}")
                 values.extend([""] * (len(names) - len(values)))
-            row = _row(number, values, names)
-            good += row.problem is None
+            while values is not None and len(values) > len(names) and not values[-1].strip():
+                values.pop()
+            if values is not None and len(values) == len(names):
+                row = SourceRow(place=f"line {number}", values=dict(zip(names, values, strict=True)))
+                good += 1
+            else:
+                problem = (
+                    "unbalanced quote" if values is None else f"{len(values)} cells where the header has {len(names)}"
+                )
+                row = SourceRow(place=f"line {number}", values={}, problem=problem)
             yield row
         if row is None:
             raise InputError(
@@ -136,10 +145,10 @@ class CsvRows(FileRows):
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
         return find_delimiter(head, usual=usual, may_have_titles=self._options.skip is None)
 
-    def _read_names(self, cells: "_Cells", layout: Layout, head: Rows) -> list[str]:
+    def _read_names(self, rows: Iterator[Row], layout: Layout, head: Rows) -> list[str]:
         if not layout.header_rows:
             return unique_names([""] * usual_width(head))
-        headers = [self._require_header(*header) for header in islice(cells, layout.header_rows)]
+        headers = [self._require_header(*header) for header in islice(rows, layout.header_rows)]
         if not headers:
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
         unnamed = sum(not cell.strip() for cell in headers[0][1:])
@@ -160,124 +169,91 @@ class CsvRows(FileRows):
         return header
 
 
-def _say_short(count: int, first: str) -> str:
-    return f"{count:,} row{'s' if count > 1 else ''} without the last cells completed with empty ones (first: {first})"
-
-
 class _Lines:
-    """The lines of a file, with pushback: the lines of the current row can be returned and are then read again."""
+    """The lines of a file, and the rows that they make; the lines of the current row can be pushed back.
+
+    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first line, and the next
+    line starts a new row.
+    """
 
     def __init__(self, path: Path, lines: Iterator[str]) -> None:
         self._path = path
         self._lines = lines
         self._pushed_back: deque[str] = deque()
-        self._rereads = 0
-        self._read = 0
-        self.row_lines: list[str] = []
-        """The lines of the current row."""
+        self._rereads = self._read = 0
+        self._row_lines: list[str] = []
         self._has_ended = False
+        self.width = 0
+        """The number of columns, once it is known."""
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         line = None
-        if len(self.row_lines) < ROW_LINES:
+        if len(self._row_lines) < ROW_LINES:
             line = self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
         if line is None:
             self._has_ended = True
             raise StopIteration
         self._read += 1
-        self.row_lines.append(line)
+        self._row_lines.append(line)
         return line
 
-    @property
-    def is_one_whole_line(self) -> bool:
-        """Whether the current row ended with its first line."""
-        return len(self.row_lines) == 1 and not self._has_ended
+    def iter_rows(self, delimiter: str) -> Iterator[Row]:
+        """Yield the rows that are not blank."""
+        reader = csv.reader(self, delimiter=delimiter, skipinitialspace=True, strict=True)
+        while True:
+            number, cells = self._start_row(), None
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error:
+                cells = self._first_line_cells(delimiter)
+            else:
+                lines, tabs = self._row_lines, self.width - 1
+                if (
+                    delimiter == "\t"
+                    and len(lines) > 1
+                    and tabs > 0
+                    and all(line.count("\t") == tabs for line in lines)
+                ):
+                    cells = self._first_line_cells(delimiter)  # literal quotes have joined several rows
+            if cells is None or any(map(str.strip, cells)):
+                yield number, cells
 
-    def start_row(self) -> int:
+    def drop(self, count: int) -> None:
+        """Skip the next lines."""
+        deque(islice(self, count), maxlen=0)
+
+    def peek(self, count: int) -> list[str]:
+        """Return the next lines without consuming them."""
+        self._start_row()
+        head = list(islice(self, count))
+        self._push_back(kept=0)
+        return head
+
+    def _start_row(self) -> int:
         """Return the number of the line at which the next row starts."""
-        self.row_lines.clear()
+        self._row_lines.clear()
         self._has_ended = False
         return self._read + 1
 
-    def push_back(self, *, kept: int) -> None:
+    def _push_back(self, *, kept: int) -> None:
         """Push back all lines of the current row after the first `kept` ones."""
-        again = self.row_lines[kept:]
+        again = self._row_lines[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
             raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes; close each quote")
         self._pushed_back.extendleft(reversed(again))
         self._read -= len(again)
 
-    def drop(self, count: int) -> None:
-        """Skip the next lines."""
-        for _ in islice(self, count):
-            pass
-
-    def peek(self, count: int) -> list[str]:
-        """Return the next lines without consuming them."""
-        self.start_row()
-        head = list(islice(self, count))
-        self.push_back(kept=0)
-        return head
-
-
-class _Cells:
-    """Iterates over rows: the line where each starts, and its cells or None where its quotes are unbalanced.
-
-    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first line, and the next
-    line starts a new row.
-    """
-
-    def __init__(self, lines: _Lines, delimiter: str) -> None:
-        self._lines = lines
-        self._delimiter = delimiter
-        self._reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-        self.width = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        return self
-
-    def __next__(self) -> Row:
-        while True:
-            number = self._lines.start_row()
-            cells = self._read_row()
-            if cells is None or any(map(str.strip, cells)):
-                return number, cells
-
-    def _read_row(self) -> list[str] | None:
-        try:
-            cells = next(self._reader)
-        except csv.Error:
-            return self._first_line_cells()
-        return self._first_line_cells() if self._has_joined_rows() else cells
-
-    def _has_joined_rows(self) -> bool:
-        """Return whether literal quotes have joined several rows: each line has as many tabs as a row."""
-        lines = self._lines.row_lines
-        if self._delimiter != "\t" or len(lines) == 1:
-            return False
-        return self.width > 1 and all(line.count("\t") == self.width - 1 for line in lines)
-
-    def _first_line_cells(self) -> list[str] | None:
+    def _first_line_cells(self, delimiter: str) -> list[str] | None:
         """Return the cells of the row's first line, with quotes taken literally where that gives the right number."""
-        line = self._lines.row_lines[0]
-        is_one_line = self._lines.is_one_whole_line
-        self._lines.push_back(kept=1)
+        line, is_one_line = self._row_lines[0], len(self._row_lines) == 1 and not self._has_ended
+        self._push_back(kept=1)
         if is_one_line:
-            return next(csv.reader([line], delimiter=self._delimiter, skipinitialspace=True))
-        plain = line.rstrip("\r\n").split(self._delimiter)
-        return plain if self._delimiter == "\t" and len(plain) == self.width else None
-
-
-def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRow:
-    place = f"line {number}"
-    if cells is None:
-        return SourceRow(place=place, values={}, problem="unbalanced quote")
-    while len(cells) > len(names) and not cells[-1].strip():
-        cells.pop()
-    if len(cells) == len(names):
-        return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
-    return SourceRow(place=place, values={}, problem=f"{len(cells)} cells where the header has {len(names)}")
+            return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+        plain = line.rstrip("\r\n").split(delimiter)
+        return plain if delimiter == "\t" and len(plain) == self.width else None

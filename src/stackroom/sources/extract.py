@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from itertools import groupby
+from operator import itemgetter
 from pathlib import PurePath
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -45,9 +47,14 @@ def read_docx(content: bytes) -> Extracted:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             document = _part(archive, "word/document.xml")
-            levels = _heading_levels(_part(archive, "word/styles.xml"))
+            styles = _part(archive, "word/styles.xml").iter(f"{W}style")
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
-        return Extracted(text=_text_of(document, levels), title=" ".join(title.split()))
+        names = {style.get(f"{W}styleId", ""): style.find(f"{W}name") for style in styles}  # ids are localised
+        levels = {style: _level_of("" if name is None else name.get(f"{W}val", "")) for style, name in names.items()}
+        body = document.find(f"{W}body")
+        if body is None:
+            raise InputError("not a DOCX: the archive has no document; save it again, or as plain text")
+        return Extracted(text="\n\n".join(_blocks(body, levels)) + "\n", title=" ".join(title.split()))
     except RecursionError as error:
         raise InputError("not a readable DOCX: its elements are nested too deeply; save it as plain text") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
@@ -67,17 +74,6 @@ def _part(archive: zipfile.ZipFile, name: str) -> Element:
     return ElementTree.fromstring(archive.read(name))
 
 
-def _heading_levels(styles: Element) -> dict[str, int]:
-    """Return heading levels by style id: ids are localised, names are English."""
-    levels: dict[str, int] = {}
-    for style in styles.iter(f"{W}style"):
-        name = style.find(f"{W}name")
-        level = _level_of("" if name is None else name.get(f"{W}val", ""))
-        if level:
-            levels[style.get(f"{W}styleId", "")] = level
-    return levels
-
-
 def _level_of(style: str) -> int:
     heading = _HEADING.fullmatch(style.strip())
     if heading:
@@ -85,27 +81,12 @@ def _level_of(style: str) -> int:
     return 1 if style.strip().lower() == "title" else 0
 
 
-def _text_of(document: Element, levels: Mapping[str, int]) -> str:
-    body = document.find(f"{W}body")
-    if body is None:
-        raise InputError("not a DOCX: the archive has no document; save it again, or as plain text")
-    return "\n\n".join(_blocks(body, levels)) + "\n"
-
-
 def _blocks(parent: Element, levels: Mapping[str, int]) -> Iterator[str]:
     """Yield the paragraphs and tables; consecutive items of a list are one block."""
-    items: list[str] = []
-    for element in _within(parent, f"{W}p", f"{W}tbl"):
-        block, is_item = _block(element, levels)
-        if items and not is_item:
-            yield "\n".join(items)
-            items = []
-        if is_item:
-            items += [block] if block else []
-        elif block:
-            yield block
-    if items:
-        yield "\n".join(items)
+    blocks = (_block(element, levels) for element in _within(parent, f"{W}p", f"{W}tbl"))
+    for is_item, some in groupby(blocks, key=itemgetter(1)):
+        texts = [text for text, _ in some if text]
+        yield from ["\n".join(texts)] if is_item and texts else texts
 
 
 def _within(parent: Element, *tags: str) -> Iterator[Element]:
@@ -120,7 +101,10 @@ def _within(parent: Element, *tags: str) -> Iterator[Element]:
 def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
     """Return the text of a paragraph or table, and whether it is a list item."""
     if element.tag == f"{W}tbl":
-        return "\n".join(_row(row) for row in _within(element, f"{W}tr")), False
+        rows = [
+            [" ".join(_text(cell).split()) for cell in _within(row, f"{W}tc")] for row in _within(element, f"{W}tr")
+        ]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows), False
     text = _text(element).strip()
     style = element.find(f"{W}pPr/{W}pStyle")
     style_id = "" if style is None else style.get(f"{W}val", "")
@@ -131,25 +115,16 @@ def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
     return f"- {' '.join(text.split())}" if text and is_item else text, is_item
 
 
-def _row(row: Element) -> str:
-    cells = (" ".join(_text(cell).split()) for cell in _within(row, f"{W}tc"))
-    return f"| {' | '.join(cells)} |"
-
-
 def _text(element: Element) -> str:
-    return "".join(_runs(element))
-
-
-def _runs(element: Element) -> Iterator[str]:
+    texts = []
     for child in element:
         if child.tag == f"{W}t":
-            yield child.text or ""
+            texts.append(child.text or "")
         elif child.tag in _SPACES:
-            yield _SPACES[child.tag]
+            texts.append(_SPACES[child.tag])
         elif child.tag != FALLBACK:
-            yield from _runs(child)
-            if child.tag == f"{W}p":
-                yield "\n"
+            texts.append(f"{_text(child)}\n" if child.tag == f"{W}p" else _text(child))
+    return "".join(texts)
 
 
 SKIPPED = frozenset({"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"})
@@ -163,7 +138,6 @@ BLOCKS = frozenset(
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 _CHARSET_WITHIN = 2_048
-_SPACE = re.compile(r"\s+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -199,7 +173,7 @@ class _TextParser(HTMLParser):
 
     def title(self) -> str:
         """Return the page's title."""
-        return _SPACE.sub(" ", "".join(self._title)).strip()
+        return " ".join("".join(self._title).split())
 
     def handle_starttag(self, tag: str, _attrs: Sequence[tuple[str, str | None]]) -> None:
         """Begin a block, a cell, or a skipped element."""
@@ -273,7 +247,7 @@ class _TextParser(HTMLParser):
     def _end_line(self) -> None:
         if self._in_code:
             return
-        written = _SPACE.sub(" ", "".join(self._line)).strip()
+        written = " ".join("".join(self._line).split())
         if written:
             self._done.append(f"{self._prefix}{written}{' |' if self._in_row else ''}")
         self._prefix = ""
@@ -305,20 +279,16 @@ def read_markdown(content: bytes) -> Extracted:
     """Return Markdown with front matter blanked out, so that every line keeps its number."""
     text = decode(content)
     front = _FRONT_MATTER.match(text)
-    if front is None or not _is_front_matter(front[1] or ""):
+    matter = (front[1] or "") if front else ""
+    first = next((line for line in matter.split("\n") if line.strip()), "#")
+    if front is None or not (first.startswith("#") or _ENTRY.match(first)):
         return Extracted(text=text)
-    entries = _entries(front[1] or "")
+    entries = _entries(matter)
     return Extracted(
         text="\n" * front[0].count("\n") + text[front.end() :],
         title=" ".join(entries.get("title", ())),
         tags=tuple(dict.fromkeys(tag for tag in entries.get("tags", ()) if tag)),
     )
-
-
-def _is_front_matter(matter: str) -> bool:
-    """Return whether the text between two rules is front matter: it begins with an entry or a comment, or is empty."""
-    first = next((line for line in matter.split("\n") if line.strip()), "")
-    return not first or first.startswith("#") or _ENTRY.match(first) is not None
 
 
 def _entries(matter: str) -> dict[str, list[str]]:
@@ -349,23 +319,18 @@ def _plain(written: str) -> str:
     return _COMMENT.sub("", written)
 
 
-def _read_pdf(content: bytes) -> Extracted:
-    """Read a PDF; its reader is loaded at the first one."""
-    read: Callable[[bytes], Extracted] = importlib.import_module("stackroom.sources.pdf_text").read_pdf
-    return read(content)
-
-
+PDF_READER = "stackroom.sources.pdf_text"
+"""Loaded at the first PDF."""
 FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
     "markdown": (read_markdown, (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd")),
     "text": (read_text, (".txt", ".text")),
     "html": (read_html, (".html", ".htm", ".xhtml")),
-    "pdf": (_read_pdf, (".pdf",)),
+    "pdf": (lambda content: importlib.import_module(PDF_READER).read_pdf(content), (".pdf",)),
     "docx": (read_docx, (".docx",)),
 }
 """Format → the function that reads it, and its file suffixes."""
 _FORMAT_OF = {suffix: name for name, (_, suffixes) in FORMATS.items() for suffix in suffixes}
 KINDS = ", ".join(_FORMAT_OF)
-"""The supported suffixes, for messages."""
 NAMES = frozenset({"readme", "changelog", "changes", "contributing", "history", "install", "news", "notes", "todo"})
 """Names of files that are text although they have no suffix."""
 
@@ -379,8 +344,7 @@ def find_format(path: PurePath) -> str | None:
 
 def extract(content: bytes, file_format: str) -> Extracted:
     """Return the text of a file; refuse a damaged file and one without text."""
-    read, _ = FORMATS[file_format]
-    extracted = read(content)
+    extracted = FORMATS[file_format][0](content)
     if not extracted.text.strip():
         raise InputError("the file has no text; if it is a scan, run text recognition on it first")
     return extracted

@@ -2,10 +2,10 @@
 
 import re
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -19,14 +19,8 @@ from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
 from stackroom.sources.text_encoding import require_encoding
 
-
-@dataclass(slots=True)
-class _Tally:
-    """How often something was decided, and where first."""
-
-    say: Callable[[int, str], str]
-    first: str
-    count: int = 0
+LOST_LETTERS = "{count:,} line{s} {have} letters that cannot be decoded (first: {first})"
+ONE, MANY = {"s": "", "have": "has", "are": "is"}, {"s": "s", "have": "have", "are": "are"}
 
 
 class ReadingNotes:
@@ -34,44 +28,39 @@ class ReadingNotes:
 
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
-        self._tallies: dict[str, _Tally] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._firsts: dict[tuple[str, str], str] = {}
         self._changes: dict[tuple[str, str], CellChange] = {}
 
     def __iter__(self) -> Iterator[Note]:
         yield from self._said
-        yield from (tally.say(tally.count, tally.first) for tally in self._tallies.values())
+        for (note, name), count in self._counts.items():
+            forms = ONE if count == 1 else MANY
+            yield note.format(count=count, name=name, first=self._firsts[note, name], **forms)
         yield from self._changes.values()
 
     @property
     def lost_lines(self) -> int:
         """The number of lines with letters that cannot be decoded."""
-        return self._tallies["lost"].count if "lost" in self._tallies else 0
+        return self._counts[LOST_LETTERS, ""]
 
     def add(self, text: str) -> None:
         """Note a decision once."""
         self._said[text] = None
 
-    def count(self, key: str, place: str, say: Callable[[int, str], str]) -> None:
-        """Count a decision that may be made for many rows; `say` makes the note of the number and the first place."""
-        self._tallies.setdefault(key, _Tally(say=say, first=place)).count += 1
+    def count(self, note: str, place: str, *, name: str = "") -> None:
+        """Count a decision that may be made for many rows; its note has `{count}`, the `{first}` place and `{name}`."""
+        self._counts[note, name] += 1
+        self._firsts.setdefault((note, name), place)
 
     def change(self, kind: str, column: str, example: str) -> None:
         """Count a cell that is read as other than it is written; the example of the first is kept."""
-        if (kind, column) not in self._changes:
-            self._changes[kind, column] = CellChange(kind=kind, column=column, example=example)
-        self._changes[kind, column].count += 1
-
-    def lose(self, place: str) -> None:
-        """Count a line with letters that cannot be decoded."""
-        self.count("lost", place, _say_lost)
-
-
-def _say_lost(count: int, first: str) -> str:
-    return f"{count:,} line{'s have' if count > 1 else ' has'} letters that cannot be decoded (first: {first})"
+        change = CellChange(kind=kind, column=column, example=example)
+        self._changes.setdefault((kind, column), change).count += 1
 
 
 SAMPLE_ROWS = 200
-"""How many rows are looked at to find a table of attributes."""
+"""How many rows are looked at to find what a table is like."""
 PANIC = "PanicException"
 """The class name of a Rust panic; the class cannot be imported."""
 
@@ -148,13 +137,14 @@ class FileRows(RowSource):
             return
         self._notes = ReadingNotes()
         self._losses = None
-        read = []
-        rows, unread, first = 0, 0, ""
+        read, rows, unread, first = [], 0, 0, ""
         for row in self._iter_things() if self.join is None else self.join(self._iter_things()):
             rows += 1
             if row.problem is not None:
                 unread, first = unread + 1, first or f"{row.place}: {row.problem}"
-            self._note_damage(row)
+            for name, cell in row.values.items() if may_be_damaged(row.values.values()) else ():
+                if isinstance(cell, str) and (damage := find_damage(cell)):
+                    self._notes.change(DAMAGED, name, f"'{damage}', {row.place}")
             if state is not None:
                 read.append(row)
             if rows > start:
@@ -176,17 +166,10 @@ class FileRows(RowSource):
         if self._options.pairs is False:
             return rows
         head = list(islice(rows, SAMPLE_ROWS))
-        pairs = find_pairs(head)
-        if pairs is not None:
-            self._notes.add(str(pairs))
-        return chain(head, rows) if pairs is None else iter_things(chain(head, rows), pairs)
-
-    def _note_damage(self, row: SourceRow) -> None:
-        if not may_be_damaged(row.values.values()):
-            return
-        for name, cell in row.values.items():
-            if isinstance(cell, str) and (damage := find_damage(cell)):
-                self._notes.change(DAMAGED, name, f"'{damage}', {row.place}")
+        if (pairs := find_pairs(head)) is None:
+            return chain(head, rows)
+        self._notes.add(str(pairs))
+        return iter_things(chain(head, rows), pairs)
 
     def measure_losses(self) -> Losses:
         """Return what was lost when the file was last read to its end; it is read where it was not."""

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -70,7 +71,10 @@ class FolderRows(RowSource):
         """Yield the supported files, each with its path relative to the folder."""
         root = self._path if self._path.is_dir() else self._path.parent
         for path in iter_files(self._path):
-            if find_format(path) and _is_there(path):
+            is_there = find_format(path) is not None
+            with suppress(PermissionError):  # where it cannot be checked, its row reports the problem
+                is_there = is_there and path.is_file()
+            if is_there:
                 place = os.fsencode(path.relative_to(root).as_posix())
                 yield path, place.decode("utf-8", errors="replace")
 
@@ -80,7 +84,14 @@ def iter_files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for folder, folders, files in os.walk(path, onerror=_refuse):
+
+    def refuse(error: OSError) -> None:
+        """Stop at an unreadable folder: skipping it would count its files as deleted."""
+        raise InputError(
+            f"{error.filename}: the folder cannot be read: {error.strerror}; check its permissions"
+        ) from error
+
+    for folder, folders, files in os.walk(path, onerror=refuse):
         folders[:] = sorted(name for name in folders if name not in JUNK_FOLDERS and not name.startswith(JUNK_PREFIXES))
         for name in sorted(files):
             if not name.startswith(JUNK_PREFIXES):
@@ -88,29 +99,13 @@ def iter_files(path: Path) -> Iterator[Path]:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a file found below a folder is inside it, and not a link that leads out or in circles.
-
-    Links to folders are never followed.
-    """
+    """Return whether a file found below a folder is inside it, and not a link that leads out or in circles."""
     if not path.is_symlink():
         return True
     try:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):
         return False
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether a path is a file; True where that cannot be checked, so that its row reports the problem."""
-    try:
-        return path.is_file()
-    except PermissionError:
-        return True
-
-
-def _refuse(error: OSError) -> None:
-    """Stop at an unreadable folder: skipping it would count its files as deleted."""
-    raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}; check its permissions") from error
 
 
 def day_of(modified_at: float) -> str | None:
@@ -156,13 +151,11 @@ class _FileValues(Mapping[str, Any]):
     def _values(self) -> dict[str, Any]:
         file_format = find_format(Path(self._place)) or "text"
         extracted = extract(self._content, file_format)
-        values = {
+        values: dict[str, Any] = {
             "path": self._place,
             "text": extracted.text,
             "format": file_format,
             "modified": self._modified,
-            "checksum": self.checksum,
-            "title": extracted.title,
-            "tags": list(extracted.tags),
         }
+        values |= {"checksum": self.checksum, "title": extracted.title, "tags": list(extracted.tags)}
         return {name: value for name, value in values.items() if value}

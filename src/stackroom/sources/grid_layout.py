@@ -56,14 +56,11 @@ def is_empty(cell: Any) -> bool:
 def find_layout(rows: Sequence[Cells], options: ReadOptions) -> Layout:
     """Return the layout of a table by its first rows, none of them empty; what the options state is not inferred."""
     titles = count_titles(rows) if options.skip is None else 0
-    has_second = len(rows) > titles + 2 and _has_labels(rows[titles + 1])
+    # A second line of the header may have nothing but `Response`, as surveys have below each question.
+    second = rows[titles + 1] if len(rows) > titles + 2 else ()
+    labels = [str(cell) for cell in second if not is_empty(cell)]
+    has_second = len(labels) >= max(2, len(second) / 2) and all(map(LABEL.fullmatch, labels))
     return Layout(titles, (2 if has_second else 1) if options.header_rows is None else options.header_rows)
-
-
-def _has_labels(row: Cells) -> bool:
-    """Return whether a row has nothing but `Response`, as surveys have below each question."""
-    labels = [str(cell) for cell in row if not is_empty(cell)]
-    return len(labels) >= max(2, len(row) / 2) and all(map(LABEL.fullmatch, labels))
 
 
 def count_titles(rows: Sequence[Cells]) -> int:
@@ -72,7 +69,9 @@ def count_titles(rows: Sequence[Cells]) -> int:
     above = 0
     while width > 1 and above < min(MOST_TITLES, len(rows) - 2) and _is_title(rows[above], width):
         above += 1
-    return above if above and _is_header(rows[above], width) else 0
+    names = [str(cell) for cell in rows[above] if not is_empty(cell)] if above else []
+    are_names = all(YEAR.fullmatch(name) or not NUMBER.fullmatch(name) for name in names)  # texts, and years
+    return above if len(names) >= max(2, width / 2) and are_names else 0
 
 
 def usual_width(rows: Sequence[Cells]) -> int:
@@ -153,9 +152,3 @@ def _is_title(row: Cells, width: int) -> bool:
         return filled == 1
     is_sparse = width >= WIDE and filled <= max(2, width / 4)
     return is_sparse or (len(row) != width and 2 * filled <= width)
-
-
-def _is_header(row: Cells, width: int) -> bool:
-    """Return whether a row can have the names of columns: texts, and years."""
-    names = [str(cell) for cell in row if not is_empty(cell)]
-    return len(names) >= max(2, width / 2) and all(YEAR.fullmatch(name) or not NUMBER.fullmatch(name) for name in names)

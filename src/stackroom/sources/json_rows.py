@@ -5,9 +5,9 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -30,7 +30,6 @@ MANY_TIMES = 3
 """Objects of any keys are records, too, where there are so many times as many of them as of different keys."""
 SAMPLE = 50
 FEATURE = "Feature"
-"""The type of a record of GeoJSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +49,13 @@ def find_table(document: Any) -> JsonTable | None:
         return None
     candidates = dict(_iter_candidates(document, (), 0))
     path = next((name for name in ROW_LISTS if isinstance(document.get(name), list)), None)
+    if path is None and not candidates:
+        return None
     if path is not None:
         rows = _with_names(document.get("columns"), document[path])
-    elif candidates:
+    else:
         path = max(candidates, key=lambda path: (len(candidates[path]), -path.count(".")))
         rows = candidates[path]
-    else:
-        return None
     return JsonTable(rows=rows, path=path, others=tuple(other for other in candidates if other != path))
 
 
@@ -64,7 +63,8 @@ def get_table(document: Any, path: str) -> JsonTable | None:
     """Return the table at a path such as `data.items`, through lists on the way; None where there is none."""
     found = [document]
     for step in filter(None, path.removesuffix("[]").replace("[]", "").split(".")):
-        found = [one[step] for one in _spread(found) if isinstance(one, dict) and step in one]
+        spread = [item for one in found for item in (one if isinstance(one, list) else [one])]
+        found = [one[step] for one in spread if isinstance(one, dict) and step in one]
     rows: list[Any] = []
     for one in found:
         if isinstance(one, list):
@@ -103,8 +103,9 @@ def _keyed(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Return the records of an object that has them under their keys, or as columns; None for any other object."""
     if len(value) < FEWEST_KEYED or not all(isinstance(one, dict) for one in value.values()):
         return None
-    if _are_columns(value):
-        places = next(iter(value.values()))
+    places = next(iter(value.values()))
+    numbers = [str(number) for number in range(len(places))]
+    if numbers and all(list(column) == numbers for column in value.values()):  # columns, as pandas writes them
         return [{name: column.get(place) for name, column in value.items()} for place in places]
     sample = [set(record) for record in islice(value.values(), SAMPLE)]
     first, known = sample[0], set().union(*sample)
@@ -114,32 +115,22 @@ def _keyed(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     return [{**({} if KEY_COLUMN in one else {KEY_COLUMN: key}), **one} for key, one in value.items()]
 
 
-def _are_columns(value: dict[str, Any]) -> bool:
-    """Return whether an object has columns, each with its values by the number of the row, as pandas writes them."""
-    columns = iter(value.values())
-    numbers = [str(number) for number in range(len(next(columns)))]
-    return bool(numbers) and all(list(column) == numbers for column in value.values())
-
-
 def _as_objects(rows: list[Any]) -> Sequence[Any]:
     """Return rows as objects where they are lists below a list of names."""
-    is_grid = len(rows) > 1 and all(isinstance(row, list) for row in rows)
-    if not is_grid or not rows[0] or not all(isinstance(name, str) for name in rows[0]):
-        return rows
-    return _with_names(rows[0], rows[1:])
+    is_grid = len(rows) > 1 and all(isinstance(row, list) for row in rows) and _are_names(rows[0])
+    return _with_names(rows[0], rows[1:]) if is_grid and rows[0] else rows
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
 
 
 def _with_names(names: Any, rows: list[Any]) -> Sequence[Any]:
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not _are_names(names):
         return _as_objects(rows)
     return [
         dict(zip(names, row, strict=True)) if isinstance(row, list) and len(row) == len(names) else row for row in rows
     ]
-
-
-def _spread(values: Sequence[Any]) -> list[Any]:
-    """Return the values, with lists replaced by their items."""
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 LINES_ENDINGS = (".jsonl", ".ndjson")
@@ -160,26 +151,27 @@ class JsonRows(FileRows):
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
         with open_decompressed(self._path) as file:
-            if _is_lines(self._path, file):
+            if without_compression(self._path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)):
                 yield from self._iter_lines(self._decoded_lines(file))
             else:
-                yield from self._iter_document(self._decoded(file.read()))
+                content, text = file.read(), None
+                if self._encoding or b"\0" in content or not is_utf8(content):
+                    text = "".join(self._decoded_lines(io.BufferedReader(io.BytesIO(content))))
+                yield from self._iter_document(content.removeprefix(codecs.BOM_UTF8) if text is None else text)
 
     def _decoded_lines(self, file: io.BufferedReader) -> Iterator[str]:
         return iter_lines(file, self._path, self._notes, encoding=self._encoding)
-
-    def _decoded(self, content: bytes) -> bytes | str:
-        """Return a document in UTF-8 as it is, and in any other encoding as text."""
-        if not self._encoding and is_utf8(content) and b"\0" not in content:
-            return content.removeprefix(codecs.BOM_UTF8)
-        return "".join(self._decoded_lines(io.BufferedReader(io.BytesIO(content))))
 
     def _iter_lines(self, lines: Iterator[str]) -> Iterator[SourceRow]:
         """Yield the rows of lines; with a path of records, each line may have several."""
         for number, line in enumerate(lines, start=1):
             if line.isspace():
                 continue
-            row = _row(line, f"line {number}")
+            place = f"line {number}"
+            try:
+                row = _checked(_loads(line), place)
+            except orjson.JSONDecodeError as error:
+                row = SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
             if self._options.records is None or row.problem:
                 yield row
             else:
@@ -187,7 +179,13 @@ class JsonRows(FileRows):
                 yield from (_checked(one, row.place) for one in (table.rows if table else ()))
 
     def _iter_document(self, content: bytes | str) -> Iterator[SourceRow]:
-        document = self._parse(content)
+        try:
+            document = _loads(content)
+        except orjson.JSONDecodeError as error:
+            raise InputError(
+                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
+                "mend it there, or export the file again"
+            ) from error
         table = find_table(document) if self._options.records is None else get_table(document, self._options.records)
         if table is None:
             raise self._no_table(document)
@@ -196,15 +194,6 @@ class JsonRows(FileRows):
             self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
         for number, values in enumerate(table.rows, start=1):
             yield _checked(values, f"row {number}")
-
-    def _parse(self, content: bytes | str) -> Any:
-        try:
-            return _loads(content)
-        except orjson.JSONDecodeError as error:
-            raise InputError(
-                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
-                "mend it there, or export the file again"
-            ) from error
 
     def _no_table(self, document: Any) -> InputError:
         if self._options.records is None:
@@ -225,25 +214,12 @@ def _loads(text: bytes | str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         if NOT_A_NUMBER.search(text.encode() if isinstance(text, str) else text):
-            try:
+            with suppress(ValueError, RecursionError):
                 return json.loads(text, parse_constant=lambda _constant: None)
-            except (ValueError, RecursionError):
-                pass
         raise
-
-
-def _row(line: str, place: str) -> SourceRow:
-    try:
-        return _checked(_loads(line), place)
-    except orjson.JSONDecodeError as error:
-        return SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
 
 
 def _checked(values: Any, place: str) -> SourceRow:
     if isinstance(values, dict):
         return SourceRow(place=place, values=as_row(values))
     return SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
-
-
-def _is_lines(path: Path, file: io.BufferedReader) -> bool:
-    return without_compression(path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)) is not None

@@ -6,10 +6,10 @@ source again.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from stackroom.errors import InputError
@@ -25,7 +25,6 @@ MEANT_FOR = {
     "records": "JSON files",
     **dict.fromkeys(("join", "pairs"), "files of tables"),
 }
-"""The sources that each option is for."""
 MOST_LINES = 1_000
 """The most lines that can be skipped, or be a header."""
 
@@ -96,6 +95,14 @@ SETTINGS = re.compile(
 """The options at the end of a name, beside the table."""
 
 
+READ_SETTING: Mapping[str, Callable[[str], Any]] = {
+    "skip": int,
+    "header_rows": int,
+    "pairs": lambda _false: False,
+    "join": lambda files: tuple(map(unquote, files.split("|"))),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLocation:
     """The parts of a source's name, as `open_source` takes them."""
@@ -107,12 +114,23 @@ class SourceLocation:
     def parse(cls, name: str) -> "SourceLocation":
         """Return the parts of a name such as `FOLDER`, `FILE`, `FILE#TABLE` or `FILE#SELECT …`."""
         location, part = _split(name)
-        return cls(location=location, options=_read_part(part) if part else NO_OPTIONS)
+        if SELECTION.match(part):
+            return cls(location=location, options=ReadOptions(query=part))
+        settings = SETTINGS.search(part)
+        pairs = [setting.partition("=") for setting in settings[0][1:].split("&")] if settings else []
+        stated: dict[str, Any] = {name: READ_SETTING.get(name, str)(unquote(value)) for name, _, value in pairs}
+        table = part[: settings.start()] if settings else part
+        return cls(location=location, options=ReadOptions(table=table or None, **stated))
 
     @property
     def name(self) -> str:
         """The name that is read as this location with these options."""
-        return f"{self.location}{_written_part(self.options)}"
+        options = self.options
+        stated = {name: getattr(options, name) for name in ("skip", "header_rows", "encoding", "records", "pairs")}
+        stated["join"] = "|".join(map(quote, options.join)) if options.join else None
+        given = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
+        part = f"{options.query or options.table or ''}{'?' if given else ''}{'&'.join(given)}"
+        return f"{self.location}#{part}" if part else self.location
 
     @property
     def is_folder(self) -> bool:
@@ -147,7 +165,8 @@ def shown_name(name: str) -> str:
 
 def is_same_location(one: str, other: str) -> bool:
     """Return whether two locations lead to the same file or address."""
-    return _whole(one) == _whole(other)
+    whole = [place if is_address(place) else str(Path(place).expanduser().resolve()) for place in (one, other)]
+    return whole[0] == whole[1]
 
 
 def is_same_table(one: str, other: str) -> bool:
@@ -155,10 +174,6 @@ def is_same_table(one: str, other: str) -> bool:
     first, second = SourceLocation.parse(one), SourceLocation.parse(other)
     is_chosen_alike = all(getattr(first.options, name) == getattr(second.options, name) for name in CHOICES)
     return is_chosen_alike and is_same_location(first.location, second.location)
-
-
-def _whole(location: str) -> str:
-    return location if is_address(location) else str(Path(location).expanduser().resolve())
 
 
 def without_settings(name: str) -> str:
@@ -176,33 +191,6 @@ def _split(name: str) -> tuple[str, str]:
         if is_address(location) or find_path(location):
             return location, name[found.end() :]
     return name, ""
-
-
-def _read_part(part: str) -> ReadOptions:
-    if SELECTION.match(part):
-        return ReadOptions(query=part)
-    settings = SETTINGS.search(part)
-    table = part[: settings.start()] if settings else part
-    pairs = [setting.partition("=") for setting in settings[0][1:].split("&")] if settings else []
-    stated = {name: unquote(value) for name, _, value in pairs}
-    return ReadOptions(
-        table=table or None,
-        skip=int(stated["skip"]) if "skip" in stated else None,
-        header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
-        encoding=stated.get("encoding"),
-        records=stated.get("records"),
-        pairs=False if "pairs" in stated else None,
-        join=tuple(map(unquote, stated["join"].split("|"))) if "join" in stated else None,
-    )
-
-
-def _written_part(options: ReadOptions) -> str:
-    files = "|".join(map(quote, options.join)) if options.join else None
-    names = ("skip", "header_rows", "encoding", "records", "pairs")
-    stated = {name: getattr(options, name) for name in names} | {"join": files}
-    settings = [f"{name}={quote(str(value), safe='.[]/')}" for name, value in stated.items() if value is not None]
-    part = options.query if options.query is not None else options.table or ""
-    return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
 
 
 class ProviderQuery(NamedTuple):

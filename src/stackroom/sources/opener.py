@@ -61,7 +61,11 @@ def open_source(
     if is_address(place.location):
         scheme = place.location.partition(":")[0]
         raise InputError(f"{place.location}: sources at {scheme}:// cannot be read here; files can")
-    path = _require_path(place.location)
+    try:
+        path = Path(place.location).expanduser()
+        path = path if path.is_dir() else require_file(path)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{place.location}: cannot be read: {error}") from error
     if path.is_dir():
         chosen.require_only((), location=place.location)
         return FolderRows(path)
@@ -109,11 +113,3 @@ def open_related(first: FileRows, others: Sequence[Path], *, is_chosen: bool) ->
 def is_table_file(path: Path) -> bool:
     """Return whether a file is one of a table, by its suffix."""
     return without_compression(path).suffix.lower() in ENDINGS
-
-
-def _require_path(location: str) -> Path:
-    try:
-        path = Path(location).expanduser()
-        return path if path.is_dir() else require_file(path)
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{location}: cannot be read: {error}") from error

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from arro3.core import Array, RecordBatch
@@ -14,10 +14,10 @@ from stackroom.sources.compressed import is_compressed, open_decompressed, requi
 from stackroom.sources.file_rows import FileRows, refusing
 from stackroom.sources.port import SourceRow
 
+UNREADABLE = "{count:,} cell{s} of '{name}' cannot be read, left empty (first: {first})"
 BATCH_ROWS = 128
 """Few, since a text of a megabyte that is stored once may be in each."""
 MAGIC = b"PAR1"
-"""The first and last bytes of a Parquet file."""
 LENGTH_BYTES = 4
 """The size of the footer length, which precedes the magic at the end."""
 
@@ -31,33 +31,27 @@ class ParquetRows(FileRows):
             columns = [_cells(column) for column in batch.columns]
             unpacked += sum(len(cell) for cells in columns for cell in cells if isinstance(cell, str))
             require_moderate(self._path, unpacked)
-            yield from self._iter_batch(unique_names(batch.column_names), columns, first)
+            names = unique_names(batch.column_names)
+            for number, cells in enumerate(zip(*columns, strict=True), start=first):
+                values = dict(zip(names, cells, strict=True))
+                for name, value in values.items():
+                    if isinstance(value, Exception):
+                        values[name] = None
+                        self._notes.count(UNREADABLE, f"row {number}: {value}", name=name)
+                yield SourceRow(place=f"row {number}", values=values)
             first += batch.num_rows
-
-    def _iter_batch(self, names: Sequence[str], columns: Sequence[Sequence[Any]], first: int) -> Iterator[SourceRow]:
-        for number, cells in enumerate(zip(*columns, strict=True), start=first):
-            values = dict(zip(names, cells, strict=True))
-            for name, value in values.items():
-                if isinstance(value, Exception):
-                    values[name] = None
-                    self._notes.count(name, f"row {number}: {value}", partial(_say_unreadable, name))
-            yield SourceRow(place=f"row {number}", values=values)
 
     def iter_batches(self) -> Iterator[RecordBatch]:
         """Yield the columns in parts; a file that cannot be read is an `InputError`."""
-        content = self._content()
-        with refusing(self._path, "Parquet", advice="write it again"):
-            yield from read_parquet(content, batch_size=BATCH_ROWS)
-
-    def _content(self) -> str | bytes:
-        """Return the input of the Parquet library: the file's path, or its decompressed content."""
+        content: str | bytes = str(self._path)
         with open_decompressed(self._path) as file:
             if is_compressed(self._path):
                 content = file.read()
                 self._require_whole(io.BytesIO(content))
-                return content
-            self._require_whole(file)
-            return str(self._path)
+            else:
+                self._require_whole(file)
+        with refusing(self._path, "Parquet", advice="write it again"):
+            yield from read_parquet(content, batch_size=BATCH_ROWS)
 
     def _require_whole(self, file: BinaryIO) -> None:
         """Refuse a file that is not Parquet or is truncated: the library panics on some of them."""
@@ -74,21 +68,14 @@ class ParquetRows(FileRows):
             )
 
 
-def _say_unreadable(name: str, count: int, first: str) -> str:
-    cells = "1 cell" if count == 1 else f"{count:,} cells"
-    return f"{cells} of '{name}' cannot be read, left empty (first: {first})"
-
-
 def _cells(column: Array) -> Sequence[Any]:
-    try:
+    """Return the cells; for one that Python cannot represent, such as a date after the year 9999, its error."""
+    cells: list[Any] = []
+    with suppress(Exception):  # the library has no exception class for a value out of Python's range
         return [plain_value(cell) for cell in column.to_pylist()]
-    except Exception:  # the library has no exception class for a value out of Python's range
-        return [_cell(column, place) for place in range(len(column))]
-
-
-def _cell(column: Array, place: int) -> Any:
-    """Return a cell, or the error of one that Python cannot represent, such as a date after the year 9999."""
-    try:
-        return plain_value(column[place].as_py())
-    except Exception as error:
-        return error
+    for place in range(len(column)):
+        try:
+            cells.append(plain_value(column[place].as_py()))
+        except Exception as error:
+            cells.append(error)
+    return cells

@@ -5,8 +5,8 @@ The rows of the main table are read as ever; the names, lists and numbers that k
 
 import tempfile
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import chain, islice, permutations
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from stackroom.errors import InputError
-from stackroom.sources.file_rows import FileRows
+from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import Table, find_referred, is_key_name, is_measure, quoted
@@ -23,10 +23,7 @@ from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom.text.cells.decimal_marks import find_decimal_marks, with_point
 from stackroom.text.cells.values import is_nothing, read_number, text_of
 
-SAMPLE_ROWS = 200
-"""How many rows are looked at for the columns of a table, and for their types."""
 MOST_COLUMNS = 2_000
-"""How many columns a table of SQLite has at most."""
 
 
 def relate(tables: Mapping[str, FileRows], *, is_chosen: bool) -> tuple[FileRows, Sequence[str]]:
@@ -94,24 +91,20 @@ def _copy(db: apsw.Connection, name: str, rows: Iterator[SourceRow]) -> set[str]
     names = {column.lower(): column for row in head for column in row.values}.values()
     texts = {column: [cell for row in head if isinstance(cell := row.values.get(column), str)] for column in names}
     commas = {column for column, marks in find_decimal_marks(texts).items() if marks.has_comma}
-    kinds = [_kind(column, [row.values.get(column) for row in head]) for column in names]
+    kinds = []
+    for column in names:  # numbers that are added up, texts, or others, which are kept as texts as well
+        cells = [cell for row in head if not is_nothing(cell := row.values.get(column))]
+        is_text = any(read_number(cell) is None for cell in cells)
+        kinds.append("NUMERIC" if is_measure(column) else "TEXT" if is_text else "BLOB")
     columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in zip(names, kinds, strict=True))
     db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
     written = [(column, is_measure(column), column in commas) for column in names]
-    cells = ([_plain(row.values.get(name), *how) for name, *how in written] for row in chain(head, rows))
-    db.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * len(kinds))})", cells)
+    plain = ([_plain(row.values.get(name), *how) for name, *how in written] for row in chain(head, rows))
+    db.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * len(kinds))})", plain)
     for column in filter(is_key_name, names):
-        try:
+        with suppress(apsw.ConstraintError):
             db.execute(f"CREATE UNIQUE INDEX {quoted(f'{name} {column}')} ON {quoted(name)} ({quoted(column)})")
-        except apsw.ConstraintError:
-            continue
     return commas
-
-
-def _kind(column: str, cells: Collection[Any]) -> str:
-    """Return the type of a column: numbers that are added up, texts, or others, which are kept as texts as well."""
-    is_text = any(read_number(cell) is None for cell in cells if not is_nothing(cell))
-    return "NUMERIC" if is_measure(column) else "TEXT" if is_text else "BLOB"
 
 
 def _plain(cell: Any, is_added_up: bool, has_comma: bool) -> Any:

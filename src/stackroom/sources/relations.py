@@ -27,9 +27,7 @@ ENDING = re.compile(r"(ies?|y|es|s|e)+$")
 KINDS = ("table", "virtual", "view")
 """The readable kinds, in the order of preference for the main one."""
 MOST_JOINED = 40
-"""How many columns are joined to a table."""
 MOST_VALUES = 100
-"""How many values a list has."""
 DECIMALS = 6
 """The decimals of a sum that are kept; those after them are errors of binary fractions."""
 JSON_LIST = "json_group_array(CAST({} AS TEXT))"
@@ -55,9 +53,7 @@ class Table:
     kind: str = "table"
     columns: tuple[str, ...]
     texts: tuple[str, ...] = ()
-    """Its columns of text."""
     keys: tuple[str, ...] = ()
-    """The columns of its primary key."""
     uniques: tuple[str, ...] = ()
     """Its columns in which no value comes twice, the primary key first."""
     references: tuple[Reference, ...] = ()
@@ -181,11 +177,7 @@ class JoinedColumn:
     child: Child | None = None
 
 
-def _count(cell: Any) -> Any:
-    return cell or 0
-
-
-def _sum(cell: Any) -> Any:
+def _rounded(cell: Any) -> Any:
     return round(cell, DECIMALS) if isinstance(cell, float) else cell
 
 
@@ -243,10 +235,12 @@ def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str]) -
     rows, is_near = child.table, len(child.chain) == 1
     if is_near and (rows.measures or not rows.is_link):
         origin = f"the number of rows of {rows.name}, by {child.chain[0].column}{child.chain[0].reason}"
-        yield JoinedColumn(name=f"{rows.name}_count", value="count(*)", origin=origin, read=_count, child=child)
+        yield JoinedColumn(
+            name=f"{rows.name}_count", value="count(*)", origin=origin, read=lambda cell: cell or 0, child=child
+        )
     for name, value, formula in _iter_sums(rows):
         origin = f"the sum of {formula} in {rows.name}"
-        yield JoinedColumn(name=name, value=f"sum({value})", origin=origin, read=_sum, child=child)
+        yield JoinedColumn(name=name, value=f"sum({value})", origin=origin, read=_rounded, child=child)
     for other in rows.references if is_near else ():
         end = tables.get(other.table)
         naming = () if end is None or end.name in named else end.naming if rows.is_link else end.proper_name
@@ -326,8 +320,13 @@ def select_joined(table: Table, tables: Iterable[Table]) -> Selection:
         values.append(column.value if column.child is None else f"c{children.index(column.child)}.v{place}")
     joins = ""
     for number, child in enumerate(children):
-        own = {f"v{place}": column.value for place, column in enumerate(joined) if column.child is child}
-        joins += _grouped(child, own, f"c{number}") if own else ""
+        own = [f"{column.value} AS v{place}" for place, column in enumerate(joined) if column.child is child]
+        first, *rest = child.chain
+        key = f"l.{quoted(first.column)}"
+        if rest:
+            key = _followed(key, (first,), (rest[0].column,))
+        rows = f"SELECT {', '.join([f'{key} AS k', *own])} FROM {quoted(child.table.name)} AS l GROUP BY 1"
+        joins += f" LEFT JOIN ({rows}) AS c{number} ON c{number}.k = t.{quoted(child.chain[-1].key)}" if own else ""
     return Selection(
         statement=f"SELECT {', '.join(values)} FROM {quoted(table.name)} AS t{joins}",
         names=tuple(unique_names([*table.columns, *(column.name for column in joined)])),
@@ -338,17 +337,6 @@ def select_joined(table: Table, tables: Iterable[Table]) -> Selection:
 def quoted(name: str) -> str:
     """Quote an identifier for a statement."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _grouped(child: Child, values: Mapping[str, str], name: str) -> str:
-    """Return the join with the values of a child's rows by the key of the table that they lead to."""
-    first, *rest = child.chain
-    key = f"l.{quoted(first.column)}"
-    if rest:
-        key = _followed(key, (first,), (rest[0].column,))
-    selected = ", ".join([f"{key} AS k", *(f"{value} AS {alias}" for alias, value in values.items())])
-    rows = f"SELECT {selected} FROM {quoted(child.table.name)} AS l GROUP BY 1"
-    return f" LEFT JOIN ({rows}) AS {name} ON {name}.k = t.{quoted(child.chain[-1].key)}"
 
 
 def _followed(value: str, chain: Sequence[Reference], wanted: Sequence[str]) -> str:

@@ -15,15 +15,13 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 from stackroom.errors import InputError
 from stackroom.sources.columns import require_name
 from stackroom.sources.compressed import open_decompressed
-from stackroom.sources.file_rows import FileRows, ReadingNotes, refusing
+from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, ReadingNotes, refusing
 from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
 from stackroom.sources.sheet_bounds import require_moderate_sheets
 
-SAMPLE_ROWS = 200
-"""How many rows are looked at to find the layout."""
 LARGEST_WHOLE = 1e15
 """Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
 FORMER = b"\xd0\xcf\x11\xe0"
@@ -44,7 +42,7 @@ class SheetRows(FileRows):
         super().__init__(path, options)
         with self._guarded():
             self._sheets = self._read_sheets()
-        self._sheet = self._find_main() if options.table is None else self._get_named(options.table)
+        self._sheet = self._choose_sheet(options.table)
         self._options = replace(options, table=self._sheet.name)
 
     @property
@@ -54,12 +52,12 @@ class SheetRows(FileRows):
 
     def list_sheets(self) -> dict[str, "SheetRows"]:
         """Return this sheet, and the others that are shown and have cells."""
-        return {self.table: self} | {name: self._of(name) for name in self.other_tables if name not in self._hidden}
-
-    def _of(self, name: str) -> "SheetRows":
-        other = copy.copy(self)
-        other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(table=name)
-        return other
+        sheets = {self.table: self}
+        for name in self.other_tables:
+            if name not in self._hidden:
+                sheets[name] = other = copy.copy(self)
+                other._sheet, other._notes, other._options = self._sheets[name], ReadingNotes(), ReadOptions(table=name)
+        return sheets
 
     def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()
@@ -74,7 +72,9 @@ class SheetRows(FileRows):
             raise InputError(
                 f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name another: --sheet NAME"
             )
-        used = _used_places(headers, body)
+        cells_of_all = [*headers, *(row for _, row in body)]
+        is_used = [any(not is_empty(row[place]) for row in cells_of_all) for place in range(len(headers[-1]))]
+        used = [place for place, has_cells in enumerate(is_used) if has_cells]
         sample = [[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]]
         names = column_names([[row[place] for place in used] for row in headers], sample)
         missing = MissingCells(sample, self._notes)
@@ -116,18 +116,17 @@ class SheetRows(FileRows):
         self._hidden = {sheet.name for sheet in sheets if sheet.visible != SheetVisibleEnum.Visible}
         return {sheet.name: book.get_sheet_by_name(sheet.name) for sheet in sheets}
 
-    def _find_main(self) -> CalamineSheet:
+    def _choose_sheet(self, wanted: str | None) -> CalamineSheet:
+        """Return the sheet of a name, or the one with the most cells, of those that are shown if there are any."""
+        if wanted is not None:
+            name = require_name(list(self._sheets), wanted, kind="sheet", place=self._path)
+            if not _size(self._sheets[name]):
+                raise InputError(f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME")
+            return self._sheets[name]
         filled = [sheet for sheet in self._sheets.values() if _size(sheet)]
-        shown_ones = [sheet for sheet in filled if sheet.name not in self._hidden]
         if not filled:
             raise InputError(f"{self._path}: the spreadsheet is empty; expected column names and rows")
-        return max(shown_ones or filled, key=_size)
-
-    def _get_named(self, wanted: str) -> CalamineSheet:
-        name = require_name(list(self._sheets), wanted, kind="sheet", place=self._path)
-        if not _size(self._sheets[name]):
-            raise InputError(f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME")
-        return self._sheets[name]
+        return max([sheet for sheet in filled if sheet.name not in self._hidden] or filled, key=_size)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -166,9 +165,3 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, time):
         return cell.isoformat("minutes") if not cell.second and not cell.microsecond else cell.isoformat("seconds")
     return str(cell) if isinstance(cell, timedelta) else cell
-
-
-def _used_places(headers: Sequence[Sequence[Any]], rows: Sequence[NumberedRow]) -> list[int]:
-    """Return the columns with a name or a value."""
-    cells = [*headers, *(row for _, row in rows)]
-    return [place for place in range(len(headers[-1])) if any(not is_empty(row[place]) for row in cells)]

@@ -3,7 +3,6 @@
 The file is never written to: it is opened read-only, and a compressed one is read from a temporary copy.
 """
 
-import os
 import re
 import shutil
 import struct
@@ -12,6 +11,8 @@ import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import apsw
@@ -75,7 +76,6 @@ class SqliteRows(FileRows):
     other_tables: tuple[str, ...] = ()
     id_column: str | None = None
     related: Collection[str] = ()
-    """The tables that a key relates to another."""
     _table: Table | None = None
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
@@ -110,8 +110,7 @@ class SqliteRows(FileRows):
     def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
         if wanted is None:
-            # A table that is called as the file is what the file is about.
-            table = find_main(tables, lambda one: (one.name.lower() == self._path.stem.lower(), *_weight(db, one)))
+            table = find_main(tables, partial(self._weigh, db))
         else:
             name = require_name([one.name for one in tables], wanted, kind="table", place=self._path)
             table = next(one for one in tables if one.name == name)
@@ -130,6 +129,13 @@ class SqliteRows(FileRows):
         self.related = {name for one in tables for key in one.references for name in (one.name, key.table)}
         return select_joined(table, tables)
 
+    def _weigh(self, db: apsw.Connection, table: Table) -> tuple[bool, float, int]:
+        """Return whether a table is called as the file, its estimated searchable text in characters, and its rows."""
+        lengths = [f"iif(typeof({column}) = 'text', length({column}), 0)" for column in map(quoted, table.texts)]
+        sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {quoted(table.name)} LIMIT {SAMPLE_ROWS}"
+        rows, average = _count(db, table), db.execute(f"SELECT avg(size) FROM ({sample})").get
+        return table.name.lower() == self._path.stem.lower(), rows * (average or 0), rows
+
     def _read_query(self, db: apsw.Connection, query: str) -> Selection:
         try:
             details = apsw.ext.query_info(db, query)
@@ -143,11 +149,11 @@ class SqliteRows(FileRows):
 
     @contextmanager
     def _opened(self) -> Iterator[apsw.Connection]:
-        self._require_whole()
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        # A file without a write-ahead log is opened immutable, so that none is created.
+        mode = "mode=ro&immutable=1" if self._require_whole() else "mode=ro"
         try:
-            with closing(
-                apsw.Connection(self._address(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-            ) as db:
+            with closing(apsw.Connection(f"{self._plain.resolve().as_uri()}?{mode}", flags=flags)) as db:
                 db.set_busy_timeout(BUSY_MS)
                 db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
                 db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -162,52 +168,39 @@ class SqliteRows(FileRows):
         except (apsw.Error, UnicodeDecodeError) as error:
             raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}; copy it again") from error
 
-    def _address(self) -> str:
-        """Return the file's URI; a file without a write-ahead log is opened immutable, so that none is created."""
-        is_unshared = self._plain != self._path or (
-            self._header()[18:19] == bytes([WAL_VERSION]) and not self._has_log()
-        )
-        return f"{self._plain.resolve().as_uri()}?mode=ro{'&immutable=1' if is_unshared else ''}"
+    def _require_whole(self) -> bool:
+        """Refuse a file that is not a database or is truncated: SQLite may read the missing part as zeros.
 
-    def _require_whole(self) -> None:
-        """Refuse a file that is not a database or is truncated: SQLite may read the missing part as zeros."""
-        header, size_bytes = self._header(), self._plain.stat().st_size
-        if not size_bytes:
+        Return whether nothing else writes to it: it is a copy, or has no write-ahead log although it should.
+        """
+        try:
+            with self._plain.open("rb") as file:
+                header = file.read(100)
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be read: {error}") from error
+        if not (size_bytes := self._plain.stat().st_size):
             raise InputError(f"{self._path}: the file is empty; no table in it")
         if len(header) < 100 or not header.startswith(MAGIC):
             raise InputError(f"{self._path}: not an SQLite database, or an encrypted one; decrypt it first")
         page_bytes, changes, pages = struct.unpack(">16xH6xII", header[:32])
         is_counted = changes == struct.unpack(">I", header[92:96])[0]
-        if is_counted and not self._has_log() and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
+        has_log = self._plain.with_name(f"{self._plain.name}-wal").exists()
+        if is_counted and not has_log and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
             raise InputError(f"{self._path}: cannot be read: the file is truncated; copy it again")
-
-    def _header(self) -> bytes:
-        try:
-            with self._plain.open("rb") as file:
-                return file.read(100)
-        except OSError as error:
-            raise InputError(f"{self._path}: cannot be read: {error}") from error
-
-    def _has_log(self) -> bool:
-        return self._plain.with_name(f"{self._plain.name}-wal").exists()
+        return self._plain != self._path or (header[18] == WAL_VERSION and not has_log)
 
     def _decompressed(self) -> Path:
         """Decompress the file to a temporary copy, which is deleted with the source."""
-        descriptor, name = tempfile.mkstemp(prefix="stackroom-", suffix=".sqlite")
-        remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
-        try:
-            with os.fdopen(descriptor, "wb") as copy, open_decompressed(self._path) as file:
-                shutil.copyfileobj(file, copy)
-        except InputError:
-            remove()
-            raise
-        return Path(name)
+        folder = tempfile.TemporaryDirectory(prefix="stackroom-")
+        weakref.finalize(self, folder.cleanup)
+        path = Path(folder.name, "unpacked.sqlite")
+        with path.open("wb") as copy, open_decompressed(self._path) as file:
+            shutil.copyfileobj(file, copy)
+        return path
 
 
 def _iter_cursor(cursor: apsw.Cursor, selection: Selection, model: ModelId | None) -> Iterator[SourceRow]:
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         try:
             cells = next(cursor)
         except StopIteration:
@@ -223,9 +216,8 @@ def _list_tables(db: apsw.Connection) -> list[Table]:
     """Return the readable tables and views by name, with their references."""
     listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
     shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
-    tables = {name: table for name, kind in shown if (table := _find_table(db, name, kind))}
-    by_name = {name.lower(): table for name, table in tables.items()}
-    related = [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in tables.values()]
+    tables = {name.lower(): table for name, kind in shown if (table := _find_table(db, name, kind))}
+    related = [replace(table, references=tuple(_iter_references(db, table, tables))) for table in tables.values()]
     if not any(table.references for table in related):
         related = [replace(table, references=tuple(_iter_likely(db, table, related))) for table in related]
     return [_with_measures(db, table) if table.references else table for table in related]
@@ -267,17 +259,15 @@ def _iter_likely(db: apsw.Connection, table: Table, tables: Sequence[Table]) -> 
     for column in table.columns if table.kind == "table" else ():
         for other in tables:
             key = find_referred(column, table, other) if other is not table else None
-            if key and (share := _contained(db, table, column, other, key)) >= LEAST_CONTAINED:
+            if key is None:
+                continue
+            cell, keys = quoted(column), f"SELECT {quoted(key)} FROM {quoted(other.name)}"
+            values = f"SELECT DISTINCT {cell} AS value FROM {quoted(table.name)} WHERE {cell} IS NOT NULL"
+            share = db.execute(f"SELECT avg(value IN ({keys})) FROM ({values} LIMIT {SAMPLE_VALUES})").get or 0
+            if share >= LEAST_CONTAINED:
                 reason = f" ({share:.0%} of its values are there)".replace("%", " %")
                 yield Reference(column=column, table=other.name, key=key, reason=reason)
                 break
-
-
-def _contained(db: apsw.Connection, table: Table, column: str, other: Table, key: str) -> float:
-    """Return the share of a column's first values that are keys of another table."""
-    values = f"SELECT DISTINCT {quoted(column)} AS value FROM {quoted(table.name)} WHERE {quoted(column)} IS NOT NULL"
-    keys = f"SELECT {quoted(key)} FROM {quoted(other.name)}"
-    return float(db.execute(f"SELECT avg(value IN ({keys})) FROM ({values} LIMIT {SAMPLE_VALUES})").get or 0)
 
 
 def _with_measures(db: apsw.Connection, table: Table) -> Table:
@@ -291,15 +281,6 @@ def _with_measures(db: apsw.Connection, table: Table) -> Table:
             measures.append(column)
             shares += [column] if 0 <= least <= most <= 1 else []
     return replace(table, measures=tuple(measures), shares=frozenset(shares))
-
-
-def _weight(db: apsw.Connection, table: Table) -> tuple[float, int]:
-    """Return the estimated searchable text of a table, in characters, and the number of rows."""
-    rows = _count(db, table)
-    lengths = [f"iif(typeof({column}) = 'text', length({column}), 0)" for column in map(quoted, table.texts)]
-    sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {quoted(table.name)} LIMIT {SAMPLE_ROWS}"
-    average = db.execute(f"SELECT avg(size) FROM ({sample})").get
-    return rows * (average or 0), rows
 
 
 def _count(db: apsw.Connection, table: Table) -> int:

@@ -41,7 +41,7 @@ def require_encoding(name: str) -> str:
 
 def encoding_names() -> dict[str, str]:
     """Return the encodings that can be found, by codec and in order of preference, with the names that people know."""
-    return _tables()["encodings"]
+    return _tables()[0]
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -57,15 +57,11 @@ def find_encoding(sample: bytes) -> str | None:
 
 
 @cache
-def _tables() -> dict[str, dict[str, str]]:
-    return load_packaged("stackroom.sources", "letter_pairs.toml")
-
-
-@cache
-def _languages() -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-    """Return the usual pairs of letters of each language, and the usual characters of those without spaces."""
-    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in _tables()["pairs"].values()]
-    return pairs, [frozenset(text) for text in _tables()["characters"].values()]
+def _tables() -> tuple[dict[str, str], list[frozenset[str]], list[frozenset[str]]]:
+    """Return the encodings, and the usual pairs of letters of each language and characters of those without spaces."""
+    tables: dict[str, dict[str, str]] = load_packaged("stackroom.sources", "letter_pairs.toml")
+    pairs = [frozenset(pair.replace("_", " ") for pair in text.split()) for text in tables["pairs"].values()]
+    return tables["encodings"], pairs, [frozenset(text) for text in tables["characters"].values()]
 
 
 def _score(text: str) -> float:
@@ -74,16 +70,16 @@ def _score(text: str) -> float:
     letters = [sign for sign in signs if sign.isalpha()]
     if not letters or UNLIKELY.search(text):
         return 0.0
-    pairs, characters = _languages()
+    _, pairs, characters = _tables()
     words = f" {NO_LETTER.sub(' ', text)} "
-    seen = Counter(_pair(one, other) for one, other in pairwise(words) if not (one + other).isascii())
+    seen = Counter(
+        # A capital after a small letter stays, as that is usual nowhere.
+        pair if pair[0].islower() and pair[1].isupper() else pair.lower()
+        for pair in map("".join, pairwise(words))
+        if not pair.isascii()
+    )
     spelt = max(sum(count for pair, count in seen.items() if pair in usual) for usual in pairs) / max(seen.total(), 1)
     counted = Counter(signs)
     drawn = max(sum(count for sign, count in counted.items() if sign in usual) for usual in characters)
     score = (max(spelt * len(letters), drawn) + len(SIGNS.findall(text))) / len(signs)
     return score * CAPITALS if all(map(str.isupper, letters)) else score
-
-
-def _pair(one: str, other: str) -> str:
-    """Return a pair of letters in lower case; a capital after a small letter stays, as that is usual nowhere."""
-    return one + other if one.islower() and other.isupper() else (one + other).lower()

@@ -5,12 +5,11 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from stackroom.errors import InputError
 from stackroom.sources.compressed import iter_short_lines, open_decompressed
-from stackroom.sources.file_rows import ReadingNotes
+from stackroom.sources.file_rows import LOST_LETTERS, ReadingNotes
 from stackroom.sources.grid_layout import shown
 from stackroom.sources.text_encoding import WESTERN, encoding_names, find_encoding
 
@@ -24,24 +23,22 @@ WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")
 
 def decode(content: bytes, *, declared: str = "") -> str:
     """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown encoding."""
-    marked = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-16" if content[:2] in UTF16_MARKS else None
-    if marked is None and b"\0" in content[:SAMPLE_BYTES]:
+    marked = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-16" if content[:2] in UTF16_MARKS else ""
+    if not marked and b"\0" in content[:SAMPLE_BYTES]:
         raise InputError("not a text file: it has NUL bytes; save it as UTF-8 text")
-    text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
-    return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _decoded(content: bytes, declared: str) -> str:
-    stated = ["iso2022_jp"] if _ISO_2022_JP in content else []
-    for encoding in filter(None, (*stated, "utf-8", declared)):
+    stated = "iso2022_jp" if _ISO_2022_JP in content else ""
+    for encoding in filter(None, [marked] if marked else [stated, "utf-8", declared]):
         try:
-            return content.decode(encoding)
+            text = content.decode(encoding, errors="replace" if marked else "strict")
+            break
         except (UnicodeError, LookupError):
             continue
-    found = find_encoding(content[:SAMPLE_BYTES])
-    if found is None:
-        raise InputError("the text is not UTF-8, and its encoding is not known; save it as UTF-8")
-    return content.decode(found, errors="replace")
+    else:
+        found = find_encoding(content[:SAMPLE_BYTES])
+        if found is None:
+            raise InputError("the text is not UTF-8, and its encoding is not known; save it as UTF-8")
+        text = content.decode(found, errors="replace")
+    return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def is_utf8(line: bytes) -> bool:
@@ -60,6 +57,9 @@ MOST_CONTROL = 0.01
 """The number and share of NUL bytes and other control characters above which a file is not text."""
 STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ue000-\uf8ff\u0a00\u2c00\u3b00]")
 """Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in the other order."""
+NUL_BYTES = "NUL bytes were removed from {count:,} line{s} (first: {first})"
+OTHER_LINES = "{count:,} line{s} {are} not UTF-8 and read as {name} (first: {first}); another encoding: --encoding NAME"
+NO_TEXT = "NUL byte: this is not a text file; save it as UTF-8 text"
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -67,26 +67,14 @@ def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes, *, enco
     """Yield the lines with their line ends, in the encoding that is given or found; refuse a file that is not text."""
     head = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
     wide = encoding if encoding.startswith(("utf-16", "utf-32")) else None if encoding else _find_utf16(head)
-    if not wide:
-        _require_text(head, path)
+    if not wide and b"\0" in head and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head)):
+        line_number = head[: head.index(b"\0")].count(b"\n") + 1
+        raise InputError(f"{path}, line {line_number}: {NO_TEXT}")
     lines = _iter_wide(file.read(), wide, path) if wide else _iter_decoded(file, path, notes, encoding)
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
-            notes.count("nul", f"line {number}", _say_nul)
-            yield line.replace("\0", "")
-        else:
-            yield line
-
-
-def _say_nul(count: int, first: str) -> str:
-    return f"NUL bytes were removed from {count:,} line{'s' if count > 1 else ''} (first: {first})"
-
-
-def _require_text(head: bytes, path: Path) -> None:
-    """Refuse a file whose beginning has a NUL byte among many other bytes that are no text."""
-    if b"\0" in head and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head)):
-        line = head[: head.index(b"\0")].count(b"\n") + 1
-        raise InputError(f"{path}, line {line}: NUL byte: this is not a text file; save it as UTF-8 text")
+            notes.count(NUL_BYTES, f"line {number}")
+        yield line.replace("\0", "")
 
 
 def _find_utf16(head: bytes) -> str | None:
@@ -108,7 +96,7 @@ def _iter_wide(content: bytes, encoding: str, path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: starts as {name} and is not valid {name}: {error}; save it as UTF-8 text") from error
     if text.count("\0") > MOST_CONTROL * len(text):
-        raise InputError(f"{path}, line 1: NUL byte: this is not a text file; save it as UTF-8 text")
+        raise InputError(f"{path}, line 1: {NO_TEXT}")
     return iter(io.StringIO(text, newline=""))
 
 
@@ -127,9 +115,9 @@ class _OtherEncoding:
         if not is_damaged and not self.is_given and not line.isascii():
             sample = WITH_LETTER.search(text)
             place = f"line {number}: {shown([sample[0]] if sample else [])}"
-            notes.count("encoding", place, partial(_say_guess, encoding_names()[self.name]))
+            notes.count(OTHER_LINES, place, name=encoding_names()[self.name])
         if LOST in text:
-            notes.lose(f"line {number}")
+            notes.count(LOST_LETTERS, f"line {number}")
         return text
 
 
@@ -137,11 +125,6 @@ def _is_damaged_utf8(line: bytes) -> bool:
     """Return whether a line that is not UTF-8 has more letters of it than faults."""
     text = line.decode("utf-8", errors="replace")
     return sum(not sign.isascii() for sign in text) > 2 * text.count(LOST)
-
-
-def _say_guess(name: str, count: int, first: str) -> str:
-    lines = "1 line is" if count == 1 else f"{count:,} lines are"
-    return f"{lines} not UTF-8 and read as {name} (first: {first}); another encoding: --encoding NAME"
 
 
 def _iter_decoded(file: io.BufferedReader, path: Path, notes: ReadingNotes, encoding: str) -> Iterator[str]:

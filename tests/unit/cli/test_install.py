@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
 
 Run = Callable[..., Any]
 URL, TOKEN = "https://stackroom.example.org", "stk_t_secret"
-BY_FILE = [name for name in CLIENTS if CLIENTS[name].url is not None]
+BY_FILE = [name for name in CLIENTS if CLIENTS[name].takes_addresses]
 BEFORE = {
     ".json": '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n  }},\n}}\n',
     ".toml": '# mine\nmodel = "x"\n\n[{section}.other]\ncommand = "x" # kept',

@@ -16,7 +16,7 @@ from stackroom.errors import InputError, StorageError
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packs.build import files_folder, next_version
-from stackroom.packs.entries import PackEntry, PackReader
+from stackroom.packs.entries import PackEntry, iter_entries
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
     MANIFEST_FILE,
@@ -43,7 +43,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def entries_of(folder: Path) -> list[PackEntry]:
     manifest = load_manifest(folder)
     paths = {file.name: files_folder(folder, manifest) / file.name for file in manifest.files}
-    return list(PackReader(manifest, paths).iter_entries())
+    return list(iter_entries(manifest, paths))
 
 
 @pytest.mark.row("A10")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
-from stackroom.packs.entries import PackedVector, PackEntry, PackReader, iter_differences, write_embeddings
+from stackroom.packs.entries import PackedVector, PackEntry, iter_differences, iter_entries, write_embeddings
 from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, Manifest, PackFile, PackSpec
 from stackroom.zstd import zstd
 
@@ -53,7 +53,7 @@ def read(folder: Path, lines: bytes, vectors: Iterable[PackEntry] = (), **member
     if vectors:
         write_embeddings([vectors], folder / EMBEDDINGS_FILE, 3)
     paths = {path.name: path for path in folder.iterdir()}
-    return list(PackReader(replace(MANIFEST, **members), paths).iter_entries())
+    return list(iter_entries(replace(MANIFEST, **members), paths))
 
 
 def test_records_and_vectors_are_read_back_as_they_were_written(tmp_path: Path) -> None:

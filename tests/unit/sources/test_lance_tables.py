@@ -26,7 +26,7 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.lance.database import LanceDatabase
-from stackroom.sources.lance.rows import LanceRows, open_place
+from stackroom.sources.lance.rows import LancePlace, LanceRows
 from stackroom.sources.port import RowSource
 from support.late import LateModule, require_lance
 
@@ -67,7 +67,7 @@ class Site:
         return publish_catalogue(self.here, "games", str(self.database), progress=lambda _rows: None)
 
     def open(self, table: str = "games") -> RowSource:
-        return open_place(str(self.database), self.there.settings).open(table)
+        return LancePlace(str(self.database), self.there.settings).open(table)
 
     def sync(self, name: str = "games", *, recipe: Recipe | None = None) -> IngestReport:
         return self.add(self.there, self.open(name), name=name, recipe=recipe)
@@ -294,13 +294,13 @@ def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: ") as refused:
-        open_place("s3://bucket/lancedb", site.there.settings).open("games")
+        LancePlace("s3://bucket/lancedb", site.there.settings).open("games")
     assert not any(detail in refused.value.message for detail in (".rs", "{", "Location"))
 
 
 def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="offline"):
-        open_place("gs://bucket/lancedb", Settings(home=tmp_path, offline=True))
+        LancePlace("gs://bucket/lancedb", Settings(home=tmp_path, offline=True))
 
 
 def test_without_lancedb_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ be taken in, is skipped; the others go on. A place that fails changes nothing. T
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stackroom.assembly.app import App
@@ -29,7 +29,7 @@ from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
 from stackroom.sources.lance.database import require_allowed
 from stackroom.sources.lance.publish import publish
-from stackroom.sources.lance.rows import LancePlace, LanceRows, open_place
+from stackroom.sources.lance.rows import LancePlace, LanceRows
 from stackroom.sources.location import TABLE_PREFIX
 
 LOCK_FILE = "collections.lock"
@@ -53,7 +53,7 @@ def sync_place(
     busy = "another process is syncing the collections of this library; try again later"
     with FileLease(home / LOCK_FILE).held(wait_s=0, busy=busy, failed=f"{home}: the collections cannot be synced"):
         try:
-            opened = open_place(place, app.settings)
+            opened = LancePlace(place, app.settings)
             found = opened.list_collections()
         except ExpectedError as error:
             note_problem(home, place, error.message)
@@ -195,4 +195,4 @@ def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int]
     own = installed.own_declaration
     declaration = own.read_text(encoding="utf-8") if own else None
     with closing(app.open_shelf(installed)) as shelf:
-        return asdict(publish(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress))
+        return publish(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress)

@@ -17,8 +17,8 @@ from typing import Any
 from stackroom.errors import ConflictError, InputError
 
 PRIVATE = 0o600
+BOM = "\ufeff"
 NAME = "stackroom"
-"""The name of the entry."""
 
 
 def backup_of(path: Path) -> Path:
@@ -52,7 +52,13 @@ def update_file(
         return False
     try:
         if keep_former and before is not None and after is not None:
-            _keep_former(path, before, is_private=is_private)
+            backup = backup_of(path)
+            backup.unlink(missing_ok=True)
+            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+            with os.fdopen(descriptor, "wb") as copy:
+                copy.write(before.encode("utf-8"))
+            if not is_private:
+                shutil.copymode(path, backup)
         _replace(path, before, after, is_private=is_private)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; check its permissions") from error
@@ -63,53 +69,24 @@ def _replace(path: Path, before: str | None, after: str | None, *, is_private: b
     """Replace the file, unless it has changed since it was read."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = None if after is None else _write_beside(target, after, is_private=is_private)
-    try:
-        if read_text(path) != before:
-            raise ConflictError(f"{path} is being written by another program; close the client and try again")
-        if fresh is None:
-            target.unlink()
-        else:
-            os.replace(fresh, target)  # the commit point
-    finally:
-        if fresh is not None:
-            fresh.unlink(missing_ok=True)
-
-
-def _keep_former(path: Path, text: str, *, is_private: bool) -> None:
-    backup = backup_of(path)
-    with suppress(FileNotFoundError):
-        backup.unlink()
-    descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    with os.fdopen(descriptor, "wb") as copy:
-        copy.write(text.encode("utf-8"))
-    if not is_private:
-        shutil.copymode(path, backup)
-
-
-def _write_beside(target: Path, text: str, *, is_private: bool) -> Path:
-    """Write a text to a new file in the folder of the target, with the mode that the target will have."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
     fresh = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write((after or "").encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-        if not is_private:
-            fresh.chmod(_mode_of(target))
-    except BaseException:
+        if not is_private:  # the mode of the file; of a new one, that of the user's umask
+            os.umask(umask := os.umask(0o077))
+            fresh.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask)
+        if read_text(path) != before:
+            raise ConflictError(f"{path} is being written by another program; close the client and try again")
+        if after is None:
+            target.unlink()
+        else:
+            os.replace(fresh, target)  # the commit point
+    finally:
         fresh.unlink(missing_ok=True)
-        raise
-    return fresh
-
-
-def _mode_of(target: Path) -> int:
-    """Return the mode of a file; for a new one that of the user's umask."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    os.umask(umask := os.umask(0o077))
-    return 0o666 & ~umask
 
 
 Entry = Mapping[str, Any]
@@ -152,19 +129,13 @@ def remove_entry(form: ConfigFormat, text: str, section: str, *, backup: str | N
     entry = find_entry(form, text, section)
     if entry is None:
         return text
-    for origin in ("" if backup is None else backup, ""):
-        if _gives(form, origin, section, entry, text):
-            return origin
+    for origin in (backup or "", ""):
+        with suppress(ConfigTextError, TypeError, AttributeError):  # an entry that somebody edited may be no object
+            if find_entry(form, origin, section) is None and form.insert(origin, section, entry) == text:
+                return origin
     after = form.remove(text, section)
     _require_others_kept(form, text, after, section, None)
     return after
-
-
-def _gives(form: ConfigFormat, text: str, section: str, entry: Any, wanted: str) -> bool:
-    try:
-        return find_entry(form, text, section) is None and form.insert(text, section, entry) == wanted
-    except (ConfigTextError, TypeError, AttributeError):  # an entry that somebody edited may not be an object
-        return False
 
 
 def _require_others_kept(form: ConfigFormat, text: str, after: str, section: str, entry: Entry | None) -> None:

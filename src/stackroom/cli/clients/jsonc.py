@@ -7,9 +7,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from stackroom.cli.clients.config_file import NAME, ConfigFormat, ConfigTextError, Entry, newline_of
+from stackroom.cli.clients.config_file import BOM, NAME, ConfigFormat, ConfigTextError, Entry, newline_of
 
-BOM = "\ufeff"
 INDENT = "  "
 
 _TEXT = r'"(?:[^"\\\r\n]|\\.)*"'
@@ -49,7 +48,10 @@ def insert(text: str, section: str, entry: Entry) -> str:
         raise ConfigTextError(f"'{section}' is not an object")
     plain = _blanked(text)
     if not plain.strip():
-        return _started(text, section, entry)
+        # A text that has no value yet; a comment stays above it.
+        newline = newline_of(text)
+        separator = newline if text.strip(f"{BOM} \t\r\n") and not text.endswith("\n") else ""
+        return f"{text}{separator}{_value_text(text, {section: {NAME: entry}}, '')}{newline}"
     root = plain.index("{")
     members = _members(plain, root)
     if section not in members:
@@ -90,13 +92,6 @@ def _members(plain: str, opening: int) -> dict[str, _Member]:
         place = _DECODER.raw_decode(plain, key.end())[1]
         members[json.loads(key[1])] = _Member(key.start(1), key.end(), place)
     return members
-
-
-def _started(text: str, section: str, entry: Entry) -> str:
-    """Return a text that has no value yet with one; a comment stays above it."""
-    newline = newline_of(text)
-    separator = newline if text.strip(f"{BOM} \t\r\n") and not text.endswith("\n") else ""
-    return f"{text}{separator}{_value_text(text, {section: {NAME: entry}}, '')}{newline}"
 
 
 def _with_member(text: str, plain: str, opening: int, name: str, value: Any) -> str:

@@ -12,10 +12,9 @@ from ruamel.yaml import YAML as Yaml
 from ruamel.yaml.error import MarkedYAMLError
 from tomlkit.exceptions import TOMLKitError
 
-from stackroom.cli.clients.config_file import NAME, ConfigFormat, ConfigTextError, Entry, newline_of
+from stackroom.cli.clients.config_file import BOM, NAME, ConfigFormat, ConfigTextError, Entry, newline_of
 from stackroom.toml_text import TomlError, parse_toml
 
-BOM = "\ufeff"
 ENDLESS = 1 << 20
 """A width at which no line is broken."""
 NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*\r?\n(?P<indent> +)[^\s#-]", re.MULTILINE)
@@ -33,19 +32,17 @@ def parse_toml_text(text: str) -> dict[str, Any]:
 
 def insert_toml(text: str, section: str, entry: Entry) -> str:
     """Return the TOML text with an entry: where it was, or as a table after the others of its section."""
-    document = _toml_document(text)
+    document: Any = _toml_document(text)
     if section not in document:
         document[section] = tomlkit.table(is_super_table=True)
-    servers: Any = document[section]
-    servers[NAME] = dict(entry)
+    document[section][NAME] = dict(entry)
     return _with_line_ends(tomlkit.dumps(document), text)
 
 
 def remove_toml(text: str, section: str) -> str:
     """Return the TOML text without the entry."""
-    document = _toml_document(text)
-    servers: Any = document[section]
-    del servers[NAME]
+    document: Any = _toml_document(text)
+    del document[section][NAME]
     return _with_kept_comments(_with_line_ends(tomlkit.dumps(document), text), text)
 
 

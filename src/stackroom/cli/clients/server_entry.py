@@ -6,22 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from stackroom.cli.clients.config_file import NAME
 from stackroom.errors import InputError
 
 TOOL_NAMES = "tool_names"
 PLAIN = "plain"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalServer:
-    """A command that serves over standard input and output."""
-
-    command: str
-    args: list[str]
-    env: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +23,17 @@ class RemoteServer:
     token: str = field(default="", repr=False)
 
     @property
-    def authorization(self) -> dict[str, str]:
-        """The header with the token."""
-        return {"Authorization": f"Bearer {self.token}"}
+    def parts(self) -> dict[str, Any]:
+        """The address, and the header with the token."""
+        return {"url": self.url} | ({"headers": {"Authorization": f"Bearer {self.token}"}} if self.token else {})
 
 
-def local_server(home: Path, catalogues: Sequence[str], *, plain_names: bool = False) -> LocalServer:
-    """Return the command that starts this Stackroom on this library."""
+def local_server(home: Path, catalogues: Sequence[str], *, plain_names: bool = False) -> dict[str, Any]:
+    """Return the command that starts this Stackroom on this library, over standard input and output."""
     command, *args = find_command()
     names = {"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {}
-    return LocalServer(
-        command=command, args=[*args, "serve", *catalogues], env={"STACKROOM_HOME": str(home.absolute()), **names}
-    )
+    env = {"STACKROOM_HOME": str(home.absolute()), **names}
+    return {"command": command, "args": [*args, "serve", *catalogues], "env": env}
 
 
 def find_command() -> list[str]:
@@ -56,25 +46,19 @@ def find_command() -> list[str]:
 
 def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteServer:
     """Return the server at an address, which is checked; its MCP is at `/mcp`."""
-    parts = _find_parts(url)
-    if parts is None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # ValueError where it is no port
+        is_server = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.fragment
+    except ValueError:
+        is_server = False
+    if not is_server:
         raise InputError(f"--url: '{url}' is not the address of a server; such as https://stackroom.example.org")
     if any(not "!" <= letter <= "~" for letter in token):
         raise InputError("--token: a token has no blanks and only ASCII characters")
     query = dict(parse_qsl(parts.query)) | ({TOOL_NAMES: PLAIN} if plain_names else {})
     path = parts.path if parts.path.strip("/") else "/mcp"
     return RemoteServer(url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token)
-
-
-def _find_parts(url: str) -> SplitResult | None:
-    """Return the parts of an address, None where it cannot be that of a server."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # ValueError where it is no port
-    except ValueError:
-        return None
-    is_server = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.fragment
-    return parts if is_server else None
 
 
 def holds_token(entry: Any) -> bool:

@@ -14,7 +14,7 @@ in any order.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,20 +94,17 @@ def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str |
     columns = {**FIXED_COLUMNS, **{field.name: COLUMN_TYPES[field.type] for field in _column_fields(spec)}}
     if reader.model is not None:
         columns["vector"] = pa.list_(pa.float32(), reader.model.dimension)
-    described = {
-        "layout": LAYOUT_VERSION,
-        "catalogue": spec.name,
-        "declaration": declaration,
-        "model": reader.model.name if reader.model else None,
-        "dimension": reader.model.dimension if reader.model else None,
-        "digest": _digest(reader, columns),
-    }
+    model = {"model": reader.model and reader.model.name, "dimension": reader.model and reader.model.dimension}
+    described = {"layout": LAYOUT_VERSION, "catalogue": spec.name, "declaration": declaration, **model}
+    described["digest"] = _digest(reader, columns)
     return pa.schema(list(columns.items()), metadata={STACKROOM_KEY: orjson.dumps(described)})
 
 
 def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield all records that the reader sees, as rows of the table."""
-    for records, vectors in _iter_content(reader):
+    for keys in iter_key_batches(reader):
+        known, vectors = reader.fetch(keys, scope=WHOLE), reader.vectors(keys)
+        records = [known[key] for key in keys]
         columns: dict[str, list[Any]] = {
             "id": [record.id for record in records],
             "kind": [record.kind for record in records],
@@ -115,61 +112,48 @@ def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) ->
             "heading": [record.get("heading") or spec.title_of(record) for record in records],
             "text": [_text_of(record, spec) for record in records],
             "metadata": [_metadata_of(record) for record in records],
-            **{name: [_place_value(record, name) for record in records] for name in PLACE_COLUMNS},
         }
+        for name, kind in PLACE_COLUMNS.items():
+            stated = [record.get(name) for record in records]
+            columns[name] = [_storable(value) if type(value) is kind else None for value in stated]
         for field in _column_fields(spec):
             columns[field.name] = [_storable(record.get(field.name)) for record in records]
         arrays = {name: pa.array(values, type=schema.field(name).type) for name, values in columns.items()}
         if reader.model is not None:
-            arrays["vector"] = _vector_array(vectors)
+            values = np.ascontiguousarray(vectors, dtype=np.float32)
+            missing, width = pa.array(~values.any(axis=1)), values.shape[1]
+            arrays["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), width, mask=missing)
         yield pa.record_batch([arrays[name] for name in schema.names], schema=schema)
 
 
-def _iter_content(reader: ShelfReader) -> Iterator[tuple[list[Record], Vector]]:
-    for keys in iter_key_batches(reader):
-        records = reader.fetch(keys, scope=WHOLE)
-        yield [records[key] for key in keys], reader.vectors(keys)
-
-
-class RowSum:
-    """A digest of rows that is the same in whatever order they come."""
-
-    def __init__(self) -> None:
-        self._sum = 0
-
-    def add(self, row: Mapping[str, Any], vector: Vector | None) -> None:
-        """Add a row by what makes its record, and its vector."""
+def sum_rows(rows: Iterable[tuple[Mapping[str, Any], Vector | None]]) -> str:
+    """Return a digest of what makes the records of rows, and of their vectors, that is the same in any order."""
+    total = 0
+    for row, vector in rows:
         known = [row["id"], row["kind"], list(row["audiences"] or ()), row["metadata"]]
         values = b"" if vector is None else np.ascontiguousarray(vector, dtype=np.float32).tobytes()
-        self._sum += int.from_bytes(hashlib.sha256(orjson.dumps(known) + values).digest())
-
-    @property
-    def value(self) -> str:
-        """The digest of the rows so far."""
-        return f"{self._sum % 2**256:064x}"
+        total += int.from_bytes(hashlib.sha256(orjson.dumps(known) + values).digest())
+    return f"{total % 2**256:064x}"
 
 
 def _digest(reader: ShelfReader, columns: dict[str, pa.DataType]) -> str:
     """Return a digest of all that would be published: of the columns, and of the rows."""
-    rows = RowSum()
-    for records, vectors in _iter_content(reader):
-        for record, vector in zip(records, vectors, strict=True):
-            known = {"id": record.id, "kind": record.kind, "audiences": record.audiences}
-            has_vector = reader.model is not None and bool(np.any(vector))
-            rows.add({**known, "metadata": _metadata_of(record)}, vector if has_vector else None)
+
+    def iter_rows() -> Iterator[tuple[dict[str, Any], Vector | None]]:
+        for keys in iter_key_batches(reader):
+            records = reader.fetch(keys, scope=WHOLE)
+            for key, vector in zip(keys, reader.vectors(keys), strict=True):
+                row = {name: getattr(records[key], name) for name in ("id", "kind", "audiences")}
+                has_vector = reader.model is not None and bool(np.any(vector))
+                yield {**row, "metadata": _metadata_of(records[key])}, vector if has_vector else None
+
     form = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode()).hexdigest()
-    return f"{form[:16]}-{rows.value}"
+    return f"{form[:16]}-{sum_rows(iter_rows())}"
 
 
 def _metadata_of(record: Record) -> str:
     """Return all fields of a record as one JSON object."""
     return orjson.dumps(orjson.loads(encode_record(record))["fields"]).decode()
-
-
-def _place_value(record: Record, name: str) -> Value:
-    """Return a record's path or line, where it has a field of that name and type."""
-    value = record.get(name)
-    return _storable(value) if type(value) is PLACE_COLUMNS[name] else None
 
 
 def _column_fields(spec: CatalogueSpec) -> Sequence[FieldSpec]:
@@ -192,9 +176,3 @@ def _text_of(record: Record, spec: CatalogueSpec) -> str:
 def _storable(value: Value) -> Value:
     """Return a value, or nothing for a whole number that no column can hold; `metadata` has it."""
     return None if isinstance(value, int) and abs(value) > LARGEST_INT else value
-
-
-def _vector_array(vectors: Vector) -> pa.Array:
-    values = np.ascontiguousarray(vectors, dtype=np.float32)
-    missing = pa.array(~values.any(axis=1))
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1], mask=missing)

@@ -3,9 +3,9 @@
 import logging
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,16 +21,6 @@ KEEP_VERSIONS_FOR = timedelta(days=1)
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The table of a catalogue: its name, its current version, how many rows it has, and whether it was written."""
-
-    table: str
-    version: int
-    rows: int
-    written: bool
-
-
 def publish(
     reader: ShelfReader,
     spec: CatalogueSpec,
@@ -39,43 +29,29 @@ def publish(
     name: str,
     declaration: str | None,
     progress: Callable[[int], object],
-) -> Published:
+) -> dict[str, Any]:
     """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table that is the same.
 
-    `declaration` is the text of a spec that no package has; `progress` is called with the number of rows of each batch.
+    Return its name, version and number of rows, and whether it was written. `declaration` is the text of a spec that no
+    package has; `progress` is called with the number of rows of each batch.
     """
-    database = LanceDatabase(uri)
-    table = table_name(name)
-    schema = build_schema(reader, spec, declaration=declaration)
-    found = database.find_table(table)
-    if found is not None and _is_same(found.schema, schema):
-        return Published(table=table, version=found.version, rows=found.count_rows(), written=False)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.arrow"
-        _write_rows(reader, spec, schema, path, progress)
-        with pa.memory_map(str(path)) as file:
-            written = database.replace_table(table, pa.ipc.open_stream(file))
-    try:
-        with database.failing("tidied up"):
-            written.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
-    except StorageError as error:
-        logger.warning("published, but old versions stay: %s", error.message)
-    return Published(table=table, version=written.version, rows=written.count_rows(), written=True)
-
-
-def _is_same(found: pa.Schema, schema: pa.Schema) -> bool:
-    """Tell whether a table has this content, and no column was dropped from it since."""
-    return find_description(found) == find_description(schema) and set(schema.names) <= set(found.names)
-
-
-def _write_rows(
-    reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema, path: Path, progress: Callable[[int], object]
-) -> None:
-    """Write the rows to a file of this machine.
-
-    LanceDB takes them in from threads of its own, in which reading the catalogue would crash the process.
-    """
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as rows:
-        for batch in iter_batches(reader, spec, schema):
-            rows.write_batch(batch)
-            progress(batch.num_rows)
+    database, schema = LanceDatabase(uri), build_schema(reader, spec, declaration=declaration)
+    table, is_same = database.find_table(table_name(name)), False
+    if table is not None and find_description(table.schema) == find_description(schema):
+        is_same = set(schema.names) <= set(table.schema.names)  # no column was dropped from it since
+    if table is None or not is_same:
+        # By a file: LanceDB takes rows in from threads of its own, in which reading the catalogue would crash.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.arrow"
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as rows:
+                for batch in iter_batches(reader, spec, schema):
+                    rows.write_batch(batch)
+                    progress(batch.num_rows)
+            with pa.memory_map(str(path)) as file:
+                table = database.replace_table(table_name(name), pa.ipc.open_stream(file))
+        try:
+            with database.failing("tidied up"):
+                table.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
+        except StorageError as error:
+            logger.warning("published, but old versions stay: %s", error.message)
+    return {"table": table_name(name), "version": table.version, "rows": table.count_rows(), "written": not is_same}

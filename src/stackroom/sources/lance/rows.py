@@ -23,9 +23,9 @@ from stackroom.sources.lance.database import LanceDatabase, require_allowed
 from stackroom.sources.lance.layout import (
     RECORD_COLUMNS,
     TABLE_ENDING,
-    RowSum,
     find_damage,
     find_description,
+    sum_rows,
     table_name,
 )
 from stackroom.sources.location import TABLE_PREFIX
@@ -78,15 +78,19 @@ class LanceRows(RowSource):
         """Yield the rows, with their vectors where it is known which model made them."""
         model = self.find_model()
         catalogue = self.description["catalogue"] if self.description is not None else None
-        with self._copied() as batches:
-            numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
-            for number, values in islice(numbered, start, None):
-                vector = values.pop("vector", None)
-                known = None if vector is None or model is None else SourceVector(model=model, values=vector)
-                if catalogue is None:
-                    yield _foreign_row(number, values, known)
-                else:
-                    yield _published_row(number, values, known, catalogue)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.arrow"
+            self._copy(path)
+            self._require_whole(path)
+            with _batches_in(path) as batches:
+                numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
+                for number, values in islice(numbered, start, None):
+                    vector = values.pop("vector", None)
+                    known = None if vector is None or model is None else SourceVector(model=model, values=vector)
+                    if catalogue is None:
+                        yield _foreign_row(number, values, known)
+                    else:
+                        yield _published_row(number, values, known, catalogue)
 
     def find_model(self) -> ModelId | None:
         """Return the model of the vectors: as published, or the default one."""
@@ -94,16 +98,6 @@ class LanceRows(RowSource):
             return None
         name = (self.description or {}).get("model") or self._default_model
         return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
-
-    @contextmanager
-    def _copied(self) -> Iterator[Iterator[pa.RecordBatch]]:
-        """Copy the table to a file of this machine, and give its batches."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.arrow"
-            self._copy(path)
-            self._require_whole(path)
-            with _batches_in(path) as batches:
-                yield batches
 
     def _copy(self, path: Path) -> None:
         """Write all rows to a file; refuse where they are not as many as the table says."""
@@ -142,13 +136,13 @@ def _batches_in(path: Path) -> Iterator[Iterator[pa.RecordBatch]]:
 
 def _sum_of(path: Path) -> str:
     """Return the digest of the rows in a copy."""
-    rows = RowSum()
     with _batches_in(path) as batches:
-        for batch in batches:
-            vector = ["vector"] if "vector" in batch.schema.names else []
-            for row in _iter_values(batch.select([*RECORD_COLUMNS, *vector])):
-                rows.add({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector"))
-    return rows.value
+        chosen = (
+            batch.select([name for name in (*RECORD_COLUMNS, "vector") if name in batch.schema.names])
+            for batch in batches
+        )
+        rows = (row for batch in chosen for row in _iter_values(batch))
+        return sum_rows(({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector")) for row in rows)
 
 
 def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -197,20 +191,16 @@ def _has_vectors(schema: pa.Schema) -> bool:
     return bool(pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type))
 
 
-def open_place(place: str, settings: Settings) -> "LancePlace":
-    """Return the database at a place; refuse one that cannot be used, or a folder that is not there."""
-    require_allowed(place, offline=settings.offline)
-    if not is_remote(place) and not Path(place).is_dir():
-        raise StorageError(f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME {place}")
-    return LancePlace(LanceDatabase(place), model=settings.collections.model)
-
-
 class LancePlace:
-    """The collections of a database."""
+    """The collections of a database; refuses one that cannot be used, or a folder that is not there."""
 
-    def __init__(self, database: LanceDatabase, *, model: str) -> None:
-        self._database = database
-        self._model = model
+    def __init__(self, place: str, settings: Settings) -> None:
+        require_allowed(place, offline=settings.offline)
+        if not is_remote(place) and not Path(place).is_dir():
+            raise StorageError(
+                f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME {place}"
+            )
+        self._database, self._model = LanceDatabase(place), settings.collections.model
 
     def list_collections(self) -> list[str]:
         """Return the names of the collections that have a table, sorted."""

@@ -20,11 +20,11 @@ def make_program(path: Path) -> Path:
 
 def test_the_entry_starts_this_stackroom_on_this_library(tmp_path: Path) -> None:
     server = local_server(tmp_path, ["anime"])
-    assert Path(server.command).is_absolute()
-    assert Path(server.command).is_file()
-    assert server.args[-2:] == ["serve", "anime"]
-    assert server.env == {"STACKROOM_HOME": str(tmp_path)}
-    assert local_server(tmp_path, [], plain_names=True).env["STACKROOM_TOOL_NAMES"] == "plain"
+    assert Path(server["command"]).is_absolute()
+    assert Path(server["command"]).is_file()
+    assert server["args"][-2:] == ["serve", "anime"]
+    assert server["env"] == {"STACKROOM_HOME": str(tmp_path)}
+    assert local_server(tmp_path, [], plain_names=True)["env"]["STACKROOM_TOOL_NAMES"] == "plain"
 
 
 def test_the_command_is_the_one_beside_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,9 +66,9 @@ def test_a_malformed_address_is_refused(url: str) -> None:
 
 def test_a_token_is_a_header_and_not_shown() -> None:
     server = remote_server("https://x.example", "stk_t_1")
-    assert server.authorization == {"Authorization": "Bearer stk_t_1"}
+    assert server.parts["headers"] == {"Authorization": "Bearer stk_t_1"}
     assert "stk_t_1" not in repr(server)
-    assert holds_token({"url": "x", "headers": server.authorization})
+    assert holds_token({"url": "x", "headers": server.parts["headers"]})
     assert not holds_token({"url": "x"})
     with pytest.raises(InputError, match="--token: a token has no blanks"):
         remote_server("https://x.example", "a\nb")
