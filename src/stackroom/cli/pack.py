@@ -16,6 +16,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
 from stackroom.packs.held import shown_size
 from stackroom.packs.manifest import Manifest, load_manifest
+from stackroom.packs.patches import PATCH_ENDING
 from stackroom.packs.publish import publish_pack
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.verify import check_pack, check_signature
@@ -81,7 +82,8 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
     """
     release = publish_pack(pack, folder)
     manifest, files = release.manifest, release.files
-    patches = f", {len(release.patches)} of them patches" if release.patches else ""
+    count = sum(path.suffix == PATCH_ENDING for path in files)
+    patches = f", {count} of them patches" if count else ""
     where = f"is published in {folder}: {len(files)} files{patches}, {shown_size(release.size_bytes)}"
     text = f"{manifest.catalogue} {manifest.version} "
     text += where if release.is_new else f"is the newest release of {folder} already"

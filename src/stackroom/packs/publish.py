@@ -54,11 +54,6 @@ class PublishedRelease:
         return tuple(sorted(self.folder.iterdir(), key=lambda path: (path.name == MANIFEST_FILE, path)))
 
     @property
-    def patches(self) -> tuple[Path, ...]:
-        """The files that are patches from earlier releases."""
-        return tuple(path for path in self.files if path.suffix == PATCH_ENDING)
-
-    @property
     def size_bytes(self) -> int:
         """The size of all its files."""
         return sum(path.stat().st_size for path in self.files)
@@ -165,5 +160,5 @@ def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
     content = orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE)
     replace_file(folder / INDEX_FILE, content, is_synced=True)  # commit point
     for release in releases[1:]:
-        for path in release.patches:
+        for path in release.folder.glob(f"*{PATCH_ENDING}"):
             path.unlink(missing_ok=True)
