@@ -5,7 +5,7 @@ and its short values, followed by its long ones. A shape declares with `headline
 `"{title} ({type}, {year})"`; otherwise it begins with its title or name.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 from string import Formatter
 from typing import Any, NamedTuple
@@ -186,5 +186,14 @@ def _in_brackets(part: Part) -> str:
     return f"{first} ({', '.join(rest)})" if rest else first
 
 
-catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text)
+def _tool_by_method(*, name: str, run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
+    """Return a tool; its method's annotations and docstring are its shapes and description, unless these are given."""
+    hints = getattr(run, "__annotations__", {})
+    known = {"description": run.__doc__, "params": hints.get("params"), "result": hints.get("return")}
+    return ToolSpec(name=name, run=run, **{**known, **declared})
+
+
+catalogue_tool = partial(
+    _tool_by_method, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text
+)
 """Declares a tool that only reads catalogues; its answers are cached."""

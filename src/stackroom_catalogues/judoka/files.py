@@ -18,7 +18,9 @@ import numpy as np
 import orjson
 
 from stackroom.api import (
+    KIND_FIELD,
     Action,
+    AnyOf,
     OpenCatalogue,
     Principal,
     Record,
@@ -29,9 +31,9 @@ from stackroom.api import (
     ShelfReader,
 )
 from stackroom_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
-from stackroom_catalogues.judoka.shapes import CARDS
 from stackroom_catalogues.judoka.synonyms import load_kept
 
+CARDS = AnyOf(KIND_FIELD, (CARD,))
 PREFIX = "judokon://"
 JSON, BINARY = "application/json", "application/octet-stream"
 FILES = {
@@ -52,13 +54,11 @@ def text_of(record: Record) -> str:
     if record.kind == PASSAGE:
         return str(record.get("text"))
     if record.kind == TECHNIQUE:
-        head = " ".join(filter(None, (record.get("name"), record.get("japanese"))))
-        return ". ".join(
-            filter(None, (head, record.get("category"), record.get("subCategory"), record.get("description")))
-        )
+        head = " ".join(filter(None, map(record.get, ("name", "japanese"))))
+        return ". ".join(filter(None, (head, *map(record.get, ("category", "subCategory", "description")))))
     stats = ", ".join(f"{stat} {number}" for stat, number in stats_of(record).items())
-    parts = ("name", "country", "weightClass", "rarity", "signatureMove")
-    return ". ".join(filter(None, (*(record.get(part) for part in parts), stats, record.get("bio"))))
+    parts = map(record.get, ("name", "country", "weightClass", "rarity", "signatureMove"))
+    return ". ".join(filter(None, (*parts, stats, record.get("bio"))))
 
 
 def source_of(record: Record) -> str:

@@ -5,8 +5,7 @@ under the names that the game's tools have for them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import orjson
@@ -17,10 +16,8 @@ from stackroom.api import (
     WHOLE,
     AnyOf,
     ExpectedError,
-    Gate,
     InputError,
     NotFoundError,
-    Record,
     Scope,
 )
 from stackroom.api.commands import OpenedLibrary, OpenLibrary
@@ -39,8 +36,7 @@ catalogue_option = click.option("--catalogue", help="Which catalogue; by default
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(NamedTuple):
     """One thing that answering needs: its name, its state, and whether that is in order."""
 
     what: str
@@ -87,7 +83,7 @@ def validate_command(ctx: click.Context, catalogue: str | None, threshold: float
     is_well = all(check.ok for check in checks) and hit_rate >= threshold
     if as_json:
         counted = {"questions": asked, "hits": hits, "missed": missed, "hit_rate": round(hit_rate, 4)}
-        told = {"checks": [asdict(check) for check in checks], **counted, "threshold": threshold, "ok": is_well}
+        told = {"checks": [check._asdict() for check in checks], **counted, "threshold": threshold, "ok": is_well}
         click.echo(_json(told))
     else:
         for check in checks:
@@ -119,9 +115,7 @@ def find_catalogue(app: OpenedLibrary, name: str | None) -> str:
     names = [installed.name for installed in app.library.list_installed() if installed.spec_name == SPEC_NAME]
     if name is None and not names:
         raise NotFoundError(f"no catalogue of '{SPEC_NAME}' is installed; run: stackroom add FOLDER --as {SPEC_NAME}")
-    if name is None:
-        return names[0]
-    installed = app.library.get_installed(name)
+    installed = app.library.get_installed(name or names[0])
     if installed.spec_name != SPEC_NAME:
         raise InputError(
             f"'{name}' is a catalogue of '{installed.spec_name}', not of '{SPEC_NAME}'; leave out --catalogue"
@@ -141,7 +135,12 @@ def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Check]:
     yield Check(what=f"{name}: vectors", found=made_by, ok=reader.model == app.embedder.model)
     gate = app.build_gate([name])
     for address in FILES:
-        yield _check_file(gate, address)
+        try:
+            text = gate.read(LOCAL_USER, address).text or ""
+        except ExpectedError as error:
+            yield Check(what=address, found=error.message, ok=False)
+        else:
+            yield Check(what=address, found=f"{len(text)} characters", ok=bool(text))
 
 
 def evaluate(app: OpenedLibrary, name: str) -> tuple[int, list[str]]:
@@ -150,20 +149,12 @@ def evaluate(app: OpenedLibrary, name: str) -> tuple[int, list[str]]:
     reader = app.open_catalogue(name).shelf.reader()
     keys = reader.scan(scope=PASSAGES, limit=reader.count(PASSAGES))
     asked = [record for record in reader.fetch(keys, scope=PASSAGES).values() if record.get("qaContext")]
-    return len(asked), [record.id for record in asked if not _comes_back(gate, record)]
-
-
-def _comes_back(gate: Gate, record: Record) -> bool:
-    answer = gate.call(LOCAL_USER, TOOL, {"query": str(record.get("qaContext"))})
-    return any(hit["text"] == record.get("text") for hit in (answer.structured or {}).get("results", ()))
-
-
-def _check_file(gate: Gate, address: str) -> Check:
-    try:
-        content = gate.read(LOCAL_USER, address)
-    except ExpectedError as error:
-        return Check(what=address, found=error.message, ok=False)
-    return Check(what=address, found=f"{len(content.text or '')} characters", ok=bool(content.text))
+    missed: list[str] = []
+    for record in asked:
+        answer = gate.call(LOCAL_USER, TOOL, {"query": str(record.get("qaContext"))})
+        if all(hit["text"] != record.get("text") for hit in (answer.structured or {}).get("results", ())):
+            missed.append(record.id)
+    return len(asked), missed
 
 
 def _json(value: Any) -> bytes:

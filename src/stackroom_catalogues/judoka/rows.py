@@ -23,10 +23,11 @@ Case, dashes and blanks do not matter when a code is read.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from textwrap import wrap
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -50,13 +51,12 @@ MAX_LETTERS = 128
 _SEPARATORS = re.compile(r"[\s\-‐‑‒–—_.]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeForm:
+class CodeForm(NamedTuple):
     """The check of a code by its letters alone. `has_right_check` is None where it has no check letter."""
 
-    is_well_formed: bool
-    has_right_check: bool | None
-    problem: str | None
+    problem: str | None = None
+    is_well_formed: bool = False
+    has_right_check: bool | None = None
 
 
 def code_key(code: str) -> str:
@@ -68,7 +68,7 @@ def build_code(identity: str) -> str:
     """Return a generated code for a card without one."""
     number = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "replace")).digest(), "big")
     digest = "".join(ALPHABET[(number >> (5 * place)) % len(ALPHABET)] for place in range(DIGEST_LETTERS))
-    return in_blocks(with_check(PREFIX + digest))
+    return "-".join(wrap(with_check(PREFIX + digest), BLOCK))
 
 
 def with_check(letters: str) -> str:
@@ -77,30 +77,21 @@ def with_check(letters: str) -> str:
     return letters + ALPHABET[total % len(ALPHABET)]
 
 
-def in_blocks(letters: str) -> str:
-    """Return the letters in blocks of four."""
-    return "-".join(letters[start : start + BLOCK] for start in range(0, len(letters), BLOCK))
-
-
 def check_code(code: str) -> CodeForm:
     """Say whether a code has the form of one, and whether its check letter is right where it has one."""
     letters = code_key(code)
     if not letters or len(letters) > MAX_LETTERS:
-        return _malformed(f"a code has 1 to {MAX_LETTERS} letters")
+        return CodeForm(f"a code has 1 to {MAX_LETTERS} letters")
     strange = sorted(set(letters) - set(ALPHABET))
     if strange:
-        return _malformed(f"a code has no {' '.join(strange)}; its letters are {ALPHABET}")
+        return CodeForm(f"a code has no {' '.join(strange)}; its letters are {ALPHABET}")
     if not letters.startswith(PREFIX):
-        return CodeForm(is_well_formed=True, has_right_check=None, problem=None)
+        return CodeForm(is_well_formed=True)
     if len(letters) != CODE_LETTERS:
-        return _malformed(f"a code that begins with {PREFIX} has {CODE_LETTERS} letters, not {len(letters)}")
+        return CodeForm(f"a code that begins with {PREFIX} has {CODE_LETTERS} letters, not {len(letters)}")
     is_right = with_check(letters[:-1]) == letters
     problem = None if is_right else "its last letter does not fit the others; a letter is wrong"
-    return CodeForm(is_well_formed=True, has_right_check=is_right, problem=problem)
-
-
-def _malformed(problem: str) -> CodeForm:
-    return CodeForm(is_well_formed=False, has_right_check=None, problem=problem)
+    return CodeForm(problem, is_well_formed=True, has_right_check=is_right)
 
 
 CARD, TECHNIQUE, PASSAGE = "card", "technique", "passage"
@@ -188,8 +179,8 @@ def _read_folder(folder: Path) -> list[SourceRow]:
     countries = _countries(documents.get(COUNTRIES, {}), files.get(COUNTRIES, folder))
     codes = {country.lower(): code for code, country in countries.items()}
     rows = [row for name in KIND_OF_FILE if name in files for row in _rows_of(files[name], documents[name])]
-    moves = {str(row.values.get("id")): row.values.get("name") for row in rows if _is_of(row, TECHNIQUE)}
-    return [_completed(row, countries, codes, moves) if _is_of(row, CARD) else row for row in rows]
+    moves = {str(row.values.get("id")): row.values.get("name") for row in rows if row.values.get("kind") == TECHNIQUE}
+    return [_completed(row, countries, codes, moves) if row.values.get("kind") == CARD else row for row in rows]
 
 
 def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
@@ -209,10 +200,6 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
         yield SourceRow(place=place, values={**file, **values, "kind": kind or _kind_of(values)})
 
 
-def _is_of(row: SourceRow, kind: str) -> bool:
-    return row.values.get("kind") == kind
-
-
 def _completed(
     row: SourceRow, countries: Mapping[str, str], codes: Mapping[str, str], moves: Mapping[str, Any]
 ) -> SourceRow:
@@ -224,7 +211,7 @@ def _completed(
     if not code and country.lower() in codes:
         values["countryCode"] = codes[country.lower()]
     move = moves.get(str(values.get("signatureMoveId")))
-    return SourceRow(place=row.place, values={**values, "signatureMove": move})
+    return replace(row, values={**values, "signatureMove": move})
 
 
 def _countries(document: Any, path: Path) -> dict[str, str]:
@@ -247,8 +234,7 @@ def _kind_of(row: Mapping[str, Any]) -> str:
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     """Return the one record of a row."""
     kind = _kind_of(row)
-    fields = BUILDERS[kind](row)
-    return (Record(id=record_id(kind, row.get("id")), kind=kind, fields=_present(fields)),)
+    return (Record(id=record_id(kind, row.get("id")), kind=kind, fields=_present(BUILDERS[kind](row))),)
 
 
 MAPPING = RowMapping(records_of=records_of)
@@ -257,11 +243,8 @@ MAPPING = RowMapping(records_of=records_of)
 def record_id(kind: str, stated: Any) -> RecordId:
     """Return the id of a record: a card's as its file has it, another's with its kind before it."""
     if isinstance(stated, bool) or not isinstance(stated, int | str) or not str(stated).strip():
-        raise InputError(
-            f"'id' is {stated!r}; a number or a text is right"
-            if stated is not None
-            else "'id' is missing; a number or a text is right"
-        )
+        wrong = "is missing" if stated is None else f"is {stated!r}"
+        raise InputError(f"'id' {wrong}; a number or a text is right")
     text = str(stated).strip()
     if kind != CARD:
         return RecordId(f"{kind}:{text.removeprefix(f'{kind}:')}")

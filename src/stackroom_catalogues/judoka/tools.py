@@ -4,31 +4,51 @@
 hidden are found and looked up like others; they are not drawn at random and not suggested as opponents.
 """
 
+import math
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from stackroom.api import (
     AnyOf,
     ByCatalogue,
     CatalogueScopes,
     CatalogueView,
+    Condition,
+    Explained,
+    ExplainParams,
     FoundRecord,
+    FoundResult,
+    FromCatalogue,
+    InputError,
+    Key,
     LayoutCatalogues,
     MergedHit,
+    NoneOf,
     NotFoundError,
     OpenCatalogue,
+    PagedParams,
+    PricedParams,
+    PricedResult,
     Principal,
+    QueryText,
+    Range,
     Ranked,
     Record,
     RecordId,
+    Relevance,
     ResourceSpec,
     Scope,
     ScopeRequest,
     SearchPath,
     ShelfReader,
     ShownHits,
+    ToolParams,
+    ToolResult,
     ToolSpec,
     catalogue_tool,
     depth_for,
@@ -44,43 +64,287 @@ from stackroom.api import (
     usual_path,
     word_notes,
 )
-from stackroom_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
-from stackroom_catalogues.judoka.rows import CARD, STATS, card_of, check_code, code_key, shown_id, stats_of
-from stackroom_catalogues.judoka.shapes import (
-    CARDS,
-    SHOWN,
-    CardFilters,
-    CardResult,
-    CodeParams,
-    CodeResult,
-    CompareParams,
-    CompareResult,
-    CountriesParams,
-    CountriesResult,
-    CountryCount,
-    IdParams,
-    JudokaHit,
-    JudokaShape,
-    Opponent,
-    OpponentParams,
-    OpponentResult,
-    RagHit,
-    RagParams,
-    RagResult,
-    RandomParams,
-    ResolveParams,
-    SearchJudokaParams,
-    SearchJudokaResult,
-    Side,
-    StatShape,
-    argument_of,
+from stackroom_catalogues.judoka.files import CARDS, PREFIX, JudokonFiles, source_of, text_of
+from stackroom_catalogues.judoka.rows import (
+    CARD,
+    STATS,
+    card_of,
+    check_code,
+    code_key,
+    normalised_class,
+    shown_id,
+    stats_of,
 )
 from stackroom_catalogues.judoka.synonyms import rank_expanded
 
+SHOWN = AnyOf("visibility", ("shown",))
+MEASURES = (*STATS, "average")
+LOWER_SIGNS, UPPER_SIGNS = (">", ">=", "≥"), ("<", "<=", "≤")
+THRESHOLD = re.compile(r"\s*([A-Za-z_ -]+?)\s*(>=|<=|==|=|>|<|≥|≤)\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*")
 RAG_RESULTS = 5
 ALIKE = 3
 LIKE = 0.6
 SET_UP = "run: stackroom rag prepare, then stackroom add FOLDER --as judoka"
+
+
+def parse_threshold(text: str) -> Range:
+    """Return the condition that a threshold such as `power>=8` states."""
+    found = THRESHOLD.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:60]!r} is not a threshold; 'power>=8' or 'average>=7.5' is one")
+    stat, sign, number = found[1].lower(), found[2], float(found[3])
+    if stat not in MEASURES:
+        raise ValueError(f"no stat '{found[1]}' in {text[:60]!r}; stats: {', '.join(MEASURES)}")
+    # ranges include their bounds, so a strict one begins at the next number
+    low = math.nextafter(number, math.inf) if sign == ">" else number
+    high = math.nextafter(number, -math.inf) if sign == "<" else number
+    return Range(stat, None if sign in UPPER_SIGNS else low, None if sign in LOWER_SIGNS else high)
+
+
+def _listed(value: Any) -> Any:
+    """Split a text of several thresholds into a list."""
+    return re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
+
+
+Threshold = Annotated[str, AfterValidator(lambda text: text if parse_threshold(text) else "")]
+
+
+class CardFilters(ToolParams):
+    """Conditions that every card meets."""
+
+    country: str | None = Field(default=None, description="Name or code, of listCountries")
+    rarity: Literal["Common", "Epic", "Legendary"] | None = None
+    weight_class: str | None = Field(default=None, description="e.g. -60 or +100")
+    gender: Literal["male", "female"] | None = None
+    weight_min: float | None = None
+    weight_max: float | None = None
+    stats: Annotated[list[Threshold], BeforeValidator(_listed)] | None = Field(
+        default=None, description="e.g. power>=8, average>=7.5"
+    )
+
+    def conditions(self) -> list[Condition]:
+        """Return the filters as conditions."""
+        if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
+            raise InputError(
+                f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}; swap them"
+            )
+        found: list[Condition] = []
+        if self.country and (country := self.country.strip()):
+            letters = country.replace(".", "").lower()
+            is_code = len(letters) == 2 and letters.isascii() and letters.isalpha()
+            code = "gb" if letters == "uk" else letters
+            found.append(AnyOf("countryCode", (code,)) if is_code else AnyOf("country", (country,)))
+        weight_class = normalised_class(self.weight_class or "")
+        stated = {"rarity": self.rarity, "weightClass": weight_class, "gender": self.gender}
+        found += [AnyOf(name, (value,)) for name, value in stated.items() if value]
+        if self.weight_min is not None or self.weight_max is not None:
+            found.append(Range("weight", self.weight_min, self.weight_max))
+        return [*found, *(parse_threshold(text) for text in self.stats or ())]
+
+
+def argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    name = "country" if condition.field == "countryCode" else condition.field
+    return f"exclude.{name}" if isinstance(condition, NoneOf) else f"filters.{name}"
+
+
+def _id_text(value: Any) -> Any:
+    """Convert a number to the text that the catalogue has."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+CardId = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
+    BeforeValidator(_id_text),
+    WithJsonSchema({"type": "string"}),
+]
+OBJECT = WithJsonSchema({"type": "object"})
+LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells its rows out."""
+
+SHARED = WithJsonSchema({"type": "object", "description": "As in judokon.search"})
+FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
+Side = Literal["a", "b", "draw"]
+Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+
+
+class RagParams(ExplainParams, PagedParams):
+    """Arguments of `query_rag`."""
+
+    query: QueryText = Field(description="A question about the game")
+
+
+class RagHit(Explained, FromCatalogue):
+    """A passage, technique or card that answers."""
+
+    headline: ClassVar[str] = "{source}"
+
+    id: FileId
+    text: str
+    source: str
+    score: float
+    relevance: Relevance
+    qa_context: str | None
+    tags: list[str]
+
+
+class RagResult(FoundResult, PricedResult):
+    """The answer of `query_rag`; `hint` says why vectors were not used, and how to fix it."""
+
+    long_texts: ClassVar[tuple[str, ...]] = ("text",)
+    has_passages: ClassVar[bool] = True
+
+    results: Annotated[list[RagHit], LEAN]
+    hint: str | None
+
+
+class SearchJudokaParams(ExplainParams, PagedParams):
+    """Arguments of `judokon.search`."""
+
+    sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
+
+    query: QueryText = Field(description="As in: powerful judoka from Japan")
+    top_k: int = Field(default=8, ge=1, le=50, description="Most results")
+    filters: CardFilters | None = Field(default=None, description="What every card has")
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by filter")
+
+
+class JudokaShape(FromCatalogue):
+    """The fields of a card in a list."""
+
+    id: FileId
+    name: str
+    country: str | None
+    rarity: str | None
+    weight_class: str | None
+    stats: dict[str, int]
+
+
+class JudokaHit(Explained, JudokaShape):
+    """One result of a search."""
+
+    score: float
+    relevance: Relevance
+
+
+class SearchJudokaResult(FoundResult, PricedResult):
+    """The answer of `judokon.search`."""
+
+    results: list[JudokaHit]
+    hint: str | None
+
+
+class IdParams(PricedParams):
+    """Arguments of `judokon.getById`."""
+
+    id: CardId = Field(description="e.g. 12, ABEGENENOU_63, or a name")
+
+
+class CardResult(PricedResult):
+    """A whole card, with every field of its file."""
+
+    paged: ClassVar[tuple[str, ...]] = ()
+    long_parts: ClassVar[tuple[str, ...]] = ("*",)
+
+    model_config = ConfigDict(extra="allow")
+
+
+class RandomParams(PricedParams):
+    """Arguments of `judokon.random`."""
+
+    filters: Annotated[CardFilters, SHARED] | None = None
+
+
+class CodeParams(ToolParams):
+    """Arguments of `judokon.validateCardCode`."""
+
+    code: Code = Field(description="e.g. JDKN-7Q2M-X4WE-RTYC")
+
+
+class ResolveParams(PricedParams, CodeParams):
+    """Arguments of `judokon.resolveCode`."""
+
+
+class CodeResult(FromCatalogue):
+    """The validity of a code: it is valid when a card has it. `checksum` is null for codes without a check letter."""
+
+    valid: bool
+    format: bool
+    checksum: bool | None
+    known: bool
+    id: Annotated[int | str | None, WithJsonSchema({"type": ["string", "integer", "null"]})]
+    reason: str | None
+
+
+class CompareParams(ToolParams):
+    """Arguments of `judokon.compare`."""
+
+    id_a: CardId = Field(description="First judoka: id or name")
+    id_b: CardId = Field(description="Second judoka: id or name")
+
+
+class StatShape(ToolResult):
+    """A stat of two cards."""
+
+    a: int
+    b: int
+    winner: Side
+
+
+class CompareResult(ToolResult):
+    """Two cards side by side: each stat's numbers and winner, the totals, and who wins more stats."""
+
+    a: Annotated[JudokaShape, OBJECT]
+    b: Annotated[JudokaShape, OBJECT]
+    stats: Annotated[dict[str, StatShape], OBJECT]
+    totals: dict[str, int]
+    winner: Side
+
+
+class OpponentParams(PagedParams):
+    """Arguments of `judokon.suggestOpponent`."""
+
+    sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
+
+    id: CardId = Field(description="Id or name")
+    top_k: int = Field(default=3, ge=1, le=10, description="Most results")
+
+
+class Opponent(JudokaShape):
+    """A card that makes a fair match, and why."""
+
+    reasons: list[str]
+
+
+class OpponentResult(PricedResult):
+    """The answer of `judokon.suggestOpponent`."""
+
+    paged: ClassVar[str] = "opponents"
+
+    opponents: Annotated[list[Opponent], LEAN]
+
+
+class CountriesParams(PagedParams):
+    """Arguments of `judokon.listCountries`."""
+
+
+class CountryCount(ToolResult):
+    """A country, and how many cards are of it."""
+
+    country: str
+    code: str | None
+    count: int
+
+
+class CountriesResult(PricedResult):
+    """The answer of `judokon.listCountries`, most cards first."""
+
+    paged: ClassVar[str] = "countries"
+
+    countries: Annotated[list[CountryCount], LEAN]
 
 
 class JudokonTools:
@@ -91,17 +355,15 @@ class JudokonTools:
         self._chance = chance
 
     def query_rag(self, principal: Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
-        """Find passages, techniques and cards that answer a query."""
+        """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
-        end = params.start + RAG_RESULTS
-        scopes, depth = dict.fromkeys(views.found, scope), depth_for(params.start, RAG_RESULTS)
         page = search_scopes(
             views,
-            scopes,
+            dict.fromkeys(views.found, scope),
             params.query,
-            limit=depth,
+            limit=depth_for(params.start, RAG_RESULTS),
             explain=params.explain,
             rank=rank_expanded,
             readings=dict.fromkeys(views.found, plain_reading(params.query, scope)),
@@ -115,25 +377,28 @@ class JudokonTools:
             notes=word_notes(page.pages),
             hint=_hint(page.degraded),
             unread=page.unread,
-            cursor=page.cursor_after(end),
+            cursor=page.cursor_after(params.start + RAG_RESULTS),
         )
 
     def rag_path(self, principal: Principal, params: RagParams, name: str, _kind: str) -> SearchPath:
         """Return how `query_rag` searches one catalogue."""
-        view, scope = self._catalogues.view(name), Scope(visibility=principal.visibility)
-        limit = reach_of(params, RAG_RESULTS)
         return usual_path(
-            view, params.query, scope=scope, limit=limit, page=RAG_RESULTS, rank=rank_expanded, is_read=False
+            self._catalogues.view(name),
+            params.query,
+            scope=Scope(visibility=principal.visibility),
+            limit=reach_of(params, RAG_RESULTS),
+            page=RAG_RESULTS,
+            rank=rank_expanded,
+            is_read=False,
         )
 
     def search_path(self, principal: Principal, params: SearchJudokaParams, name: str, _kind: str) -> SearchPath:
         """Return how `judokon.search` searches one catalogue."""
         scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
-        view, scope = scoped.views.found[name], scoped.scopes[name]
         path = usual_path(
-            view,
+            scoped.views.found[name],
             params.query,
-            scope=scope,
+            scope=scoped.scopes[name],
             limit=reach_of(params, params.top_k),
             page=params.top_k,
             notes=scoped.notes,
@@ -144,7 +409,7 @@ class JudokonTools:
     def search(
         self, principal: Principal, params: SearchJudokaParams, *, catalogue: str | None = None
     ) -> SearchJudokaResult:
-        """Find cards by a description."""
+        """Search judoka cards of the game JU-DO-KON! by description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         start, end = params.start, params.start + params.top_k
         page = search_scopes(
@@ -159,7 +424,9 @@ class JudokonTools:
         shown = page.page(start, params.top_k, is_list=is_list)
         hints = [] if shown or start else ["no judoka meets this; judokon.listCountries lists the countries there are"]
         return SearchJudokaResult(
-            results=[self._hit(item) for item in shown],
+            results=[
+                JudokaHit(**self._shape(FoundRecord(item.view, item.hit.record)), **_strength(item)) for item in shown
+            ],
             evidence=page.evidence,
             mode=page.mode,
             hint=_hint(page.degraded),
@@ -169,26 +436,23 @@ class JudokonTools:
         )
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
-        """Return one card."""
+        """Get one judoka card, with all stats."""
         return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
     def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
-        """Draw a card that is not hidden."""
+        """Draw a random judoka card."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
         views, scopes = scoped.views.found, scoped.scopes
         cards = [
-            (record_id, name)
-            for name, view in views.items()
-            for record_id in _ids(view.reader, scopes[name].narrowed(SHOWN))
+            (view, key) for view in views.values() for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
         ]
         if not cards:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
-        record_id, name = self._chance.choice(cards)
-        chosen = ByCatalogue(found={name: views[name]}, skipped=[])
-        return self._card(self._get_card(chosen, principal, record_id))
+        view, key = self._chance.choice(cards)
+        return self._card(FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key]))
 
     def resolve_code(self, principal: Principal, params: ResolveParams, *, catalogue: str | None = None) -> CardResult:
-        """Return the card that has a code."""
+        """Find the judoka card of a card code."""
         found = self._find_by_code(principal, params.code, catalogue)
         if found is None:
             reason = check_code(params.code).problem
@@ -198,7 +462,7 @@ class JudokonTools:
         return self._card(found)
 
     def validate_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CodeResult:
-        """Say whether a code is well-formed, whether its check letter is right, and whether a card has it."""
+        """Check the form of a card code, and whether a card has it."""
         form, found = check_code(params.code), self._find_by_code(principal, params.code, catalogue)
         is_known = found is not None
         return CodeResult(
@@ -212,7 +476,7 @@ class JudokonTools:
         )
 
     def compare(self, principal: Principal, params: CompareParams, *, catalogue: str | None = None) -> CompareResult:
-        """Set two cards side by side."""
+        """Compare two judoka, stat by stat."""
         views = self._catalogues.views(catalogue)
         one, other = self._get_card(views, principal, params.id_a), self._get_card(views, principal, params.id_b)
         here, there = stats_of(one.record), stats_of(other.record)
@@ -229,7 +493,7 @@ class JudokonTools:
     def suggest_opponent(
         self, principal: Principal, params: OpponentParams, *, catalogue: str | None = None
     ) -> OpponentResult:
-        """Suggest fair matches: of the same gender first, then of the same weight class, then nearest in average."""
+        """Suggest fair opponents for a judoka."""
         view, card = self._get_card(self._catalogues.views(catalogue), principal, params.id)
         others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
         others.sort(key=lambda one: _mismatch(card, one))
@@ -245,15 +509,15 @@ class JudokonTools:
     def list_countries(
         self, principal: Principal, params: CountriesParams, *, catalogue: str | None = None
     ) -> CountriesResult:
-        """Count the cards of each country."""
+        """List the countries of judoka, with card counts."""
         readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
         scope = _scope(principal)
         facets = merge_facets([reader.facets("country", scope=scope) for reader in readers])
         rows = [
             CountryCount(country=facet.value, code=_country_code(readers, facet.value, scope), count=facet.count)
-            for facet in facets
+            for facet in facets[params.start :]
         ]
-        return CountriesResult(countries=rows[params.start :])
+        return CountriesResult(countries=rows)
 
     def _get_card(self, views: ByCatalogue[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal)
@@ -277,16 +541,19 @@ class JudokonTools:
 
     def _card(self, found: FoundRecord) -> CardResult:
         label = self._catalogues.label(found.view.name)
-        named: dict[str, Any] = {"catalogue": label} if label else {}
-        return CardResult(**card_of(found.record), **named)
-
-    def _hit(self, item: MergedHit) -> JudokaHit:
-        found = FoundRecord(item.view, item.hit.record)
-        score, why = round(item.hit.score, 4), shape_why(item.hit.why)
-        return JudokaHit(**self._shape(found), score=score, relevance=item.hit.label, why=why)
+        return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
 
     def _shape(self, found: FoundRecord) -> dict[str, Any]:
-        return {**_shape(found.record), "catalogue": self._catalogues.label(found.view.name)}
+        record = found.record
+        return {
+            "id": shown_id(record),
+            "name": record.get("name"),
+            "country": record.get("country"),
+            "rarity": record.get("rarity"),
+            "weight_class": record.get("weightClass"),
+            "stats": stats_of(record),
+            "catalogue": self._catalogues.label(found.view.name),
+        }
 
     def _rag_hit(self, item: MergedHit) -> RagHit:
         record = item.hit.record
@@ -294,13 +561,19 @@ class JudokonTools:
             id=shown_id(record),
             text=text_of(record),
             source=source_of(record),
-            score=round(item.hit.score, 4),
-            relevance=item.hit.label,
             qa_context=record.get("qaContext"),
             tags=list(record.get("tags") or (record.kind,)),
             catalogue=self._catalogues.label(item.view.name),
-            why=shape_why(item.hit.why),
+            **_strength(item),
         )
+
+
+def _strength(item: MergedHit) -> dict[str, Any]:
+    return {"score": round(item.hit.score, 4), "relevance": item.hit.label, "why": shape_why(item.hit.why)}
+
+
+def _count(result: RagResult | SearchJudokaResult) -> int:
+    return len(result.results)
 
 
 def _shown_whole(path: SearchPath) -> SearchPath:
@@ -323,27 +596,25 @@ def _alike(reader: ShelfReader, stated: str, scope: Scope) -> list[str]:
     """Return the cards that have an id or a name like the one asked for."""
     names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
     named = reader.ids([match.key for match in names])
-    alike = list(dict.fromkeys([*like_words(stated, _ids(reader, scope))[:ALIKE], *named]))[:ALIKE]
+    alike = list(dict.fromkeys([*like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named]))[:ALIKE]
     found = reader.fetch(list(reader.find([RecordId(one) for one in alike], scope=scope).values()), scope=scope)
     return [f"{one.id} ({one.get('name')})" for one in found.values()]
 
 
-def _ids(reader: ShelfReader, scope: Scope) -> list[RecordId]:
-    return reader.ids(reader.scan(scope=scope, limit=reader.count(scope)))
+def _keys(reader: ShelfReader, scope: Scope) -> list[Key]:
+    return reader.scan(scope=scope, limit=reader.count(scope))
 
 
 def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[Record]:
-    reader, scope = view.reader, _scope(principal).narrowed(condition)
-    return list(reader.fetch(reader.scan(scope=scope, limit=reader.count(scope)), scope=scope).values())
+    scope = _scope(principal).narrowed(condition)
+    return list(view.reader.fetch(_keys(view.reader, scope), scope=scope).values())
 
 
 def _country_code(readers: Sequence[ShelfReader], country: str, scope: Scope) -> str | None:
     """Return the code that the first card of a country has."""
-    for reader in readers:
-        first = reader.scan(scope=scope.narrowed(AnyOf("country", (country,))), limit=1)
-        for record in reader.fetch(first, scope=scope).values():
-            return cast(str | None, record.get("countryCode"))
-    return None
+    own = scope.narrowed(AnyOf("country", (country,)))
+    found = [card for reader in readers for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()]
+    return cast(str | None, found[0].get("countryCode")) if found else None
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
@@ -351,74 +622,15 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     judokon = JudokonTools(layout, random.SystemRandom())
     every = [
-        catalogue_tool(
-            name="query_rag",
-            description="Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards.",
-            params=RagParams,
-            result=RagResult,
-            run=judokon.query_rag,
-            searches=judokon.rag_path,
-            count_of=lambda result: len(result.results),
-        ),
-        catalogue_tool(
-            name="judokon.search",
-            description="Search judoka cards of the game JU-DO-KON! by description.",
-            params=SearchJudokaParams,
-            result=SearchJudokaResult,
-            run=judokon.search,
-            searches=judokon.search_path,
-            count_of=lambda result: len(result.results),
-        ),
-        catalogue_tool(
-            name="judokon.getById",
-            description="Get one judoka card, with all stats.",
-            params=IdParams,
-            result=CardResult,
-            run=judokon.get_by_id,
-        ),
-        catalogue_tool(
-            name="judokon.random",
-            cacheable=False,
-            description="Draw a random judoka card.",
-            params=RandomParams,
-            result=CardResult,
-            run=judokon.draw,
-        ),
-        catalogue_tool(
-            name="judokon.resolveCode",
-            description="Find the judoka card of a card code.",
-            params=ResolveParams,
-            result=CardResult,
-            run=judokon.resolve_code,
-        ),
-        catalogue_tool(
-            name="judokon.validateCardCode",
-            description="Check the form of a card code, and whether a card has it.",
-            params=CodeParams,
-            result=CodeResult,
-            run=judokon.validate_code,
-        ),
-        catalogue_tool(
-            name="judokon.compare",
-            description="Compare two judoka, stat by stat.",
-            params=CompareParams,
-            result=CompareResult,
-            run=judokon.compare,
-        ),
-        catalogue_tool(
-            name="judokon.suggestOpponent",
-            description="Suggest fair opponents for a judoka.",
-            params=OpponentParams,
-            result=OpponentResult,
-            run=judokon.suggest_opponent,
-        ),
-        catalogue_tool(
-            name="judokon.listCountries",
-            description="List the countries of judoka, with card counts.",
-            params=CountriesParams,
-            result=CountriesResult,
-            run=judokon.list_countries,
-        ),
+        catalogue_tool(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path, count_of=_count),
+        catalogue_tool(name="judokon.search", run=judokon.search, searches=judokon.search_path, count_of=_count),
+        catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
+        catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
+        catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),
+        catalogue_tool(name="judokon.validateCardCode", run=judokon.validate_code),
+        catalogue_tool(name="judokon.compare", run=judokon.compare),
+        catalogue_tool(name="judokon.suggestOpponent", run=judokon.suggest_opponent),
+        catalogue_tool(name="judokon.listCountries", run=judokon.list_countries),
     ]
     return layout.declare(every)
 
@@ -456,20 +668,7 @@ def _scoped(
 
 
 def _hint(degraded: str | None) -> str | None:
-    if degraded is None:
-        return None
-    return degraded if "run: " in degraded else f"{degraded}; {SET_UP}"
-
-
-def _shape(record: Record) -> dict[str, Any]:
-    return {
-        "id": shown_id(record),
-        "name": record.get("name"),
-        "country": record.get("country"),
-        "rarity": record.get("rarity"),
-        "weight_class": record.get("weightClass"),
-        "stats": stats_of(record),
-    }
+    return degraded if degraded is None or "run: " in degraded else f"{degraded}; {SET_UP}"
 
 
 def _compared(here: int, there: int) -> StatShape:
@@ -477,15 +676,11 @@ def _compared(here: int, there: int) -> StatShape:
     return StatShape(a=here, b=there, winner=winner)
 
 
-def _mismatch(card: Record, other: Record) -> tuple[bool, bool, float, float, str]:
-    """Return a sort key: how unfair a match would be."""
-    return (
-        card.get("gender") != other.get("gender"),
-        card.get("weightClass") != other.get("weightClass"),
-        abs((card.get("average") or 0) - (other.get("average") or 0)),
-        abs((card.get("weight") or 0) - (other.get("weight") or 0)),
-        other.id,
-    )
+def _mismatch(card: Record, other: Record) -> tuple[object, ...]:
+    """Return a sort key: by gender first, then by weight class, then by the distance of averages and weights."""
+    is_other = (card.get(name) != other.get(name) for name in ("gender", "weightClass"))
+    distances = (abs((card.get(name) or 0) - (other.get(name) or 0)) for name in ("average", "weight"))
+    return (*is_other, *distances, other.id)
 
 
 def _reasons(card: Record, other: Record) -> list[str]:
