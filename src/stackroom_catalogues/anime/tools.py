@@ -4,29 +4,49 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.api import (
+    AllOf,
+    AnyOf,
     ByCatalogue,
     CatalogueView,
+    Condition,
+    Explained,
+    ExplainParams,
     FacetCount,
     FoundRecord,
+    FoundResult,
+    FromCatalogue,
     InputError,
     LayoutCatalogues,
     MergedHit,
     NameChoice,
+    NoneOf,
     OpenCatalogue,
+    PagedParams,
     Placing,
+    PricedParams,
+    PricedResult,
     Principal,
+    QueryText,
+    Range,
     Recommendation,
     Recommendations,
     Record,
     RecordId,
+    Relevance,
     Request,
     Scope,
     ScopeRequest,
     SearchPath,
+    ToolParams,
+    ToolResult,
     ToolSpec,
     ask_each,
     catalogue_tool,
@@ -43,36 +63,297 @@ from stackroom.api import (
     usual_path,
     word_notes,
 )
-from stackroom_catalogues.anime.shapes import (
-    AnimeDetails,
-    BrowseAnimeParams,
-    BrowseAnimeResult,
-    CategoryShape,
-    DetailsParams,
-    DetailsResult,
-    OtherSignalShape,
-    OtherSignalsShape,
-    RecommendAnimeParams,
-    RecommendAnimeResult,
-    RecommendedAnime,
-    SearchAnimeParams,
-    SearchAnimeResult,
-    SearchFilters,
-    SearchHit,
-    SeasonShape,
-    SignalShape,
-    TagCount,
-    TagShape,
-    TitlesShape,
-    argument_of,
-)
 
 MOST_NAMES = 3
 """The most alternative names of a result; `get_anime_details` has all of them."""
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
 KANA, KANJI = re.compile("[\u3041-\u30fa]"), re.compile("[\u4e00-\u9fff]")
-_folded, _tag = lru_cache(maxsize=8)(fold_name), lru_cache(maxsize=4096)(TagShape)
+_folded = lru_cache(maxsize=8)(fold_name)
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
+
+Category = Literal["genre", "theme", "demographic", "setting"]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+def _some_of(*values: str) -> WithJsonSchema:
+    """Return the schema of a list of these values; other spellings of them are understood too."""
+    return WithJsonSchema({"items": {"enum": list(values), "type": "string"}, "type": "array"})
+
+
+AnimeTypes = Annotated[list[Title], _some_of("TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN")]
+AnimeStatuses = Annotated[list[Title], _some_of("FINISHED", "ONGOING", "UPCOMING", "UNKNOWN")]
+
+
+def _require_year(value: int) -> int:
+    """Refuse an impossible year; checked here since the schema costs tokens in every conversation."""
+    if not 0 <= value <= 9999:
+        raise ValueError("a year has at most four digits, as 1998")
+    return value
+
+
+Year = Annotated[int, AfterValidator(_require_year)]
+Episodes = Annotated[int, Field(ge=1)]
+
+
+class SearchFilters(ToolParams):
+    """Conditions that every result meets."""
+
+    type: AnimeTypes | None = None
+    status: AnimeStatuses | None = None
+    year_min: Year | None = None
+    year_max: Year | None = None
+    episodes_min: Episodes | None = None
+    episodes_max: Episodes | None = None
+    tags: list[Title] | None = Field(default=None, description="Wanted, all of them; see browse_taxonomy")
+    exclude_tags: list[Title] | None = None
+    adult: bool | None = Field(default=None, description="Find adult titles too")
+
+    def conditions(self) -> list[Condition]:
+        """Return the filters as conditions."""
+        return [
+            *([AnyOf("type", tuple(self.type))] if self.type else ()),
+            *([AnyOf("status", tuple(self.status))] if self.status else ()),
+            *_range("year", self.year_min, self.year_max),
+            *_range("episodes", self.episodes_min, self.episodes_max),
+            *([AllOf("tags", tuple(self.tags))] if self.tags else ()),
+            *([NoneOf("tags", tuple(self.exclude_tags))] if self.exclude_tags else ()),
+        ]
+
+
+def _range(name: str, low: int | None, high: int | None) -> list[Condition]:
+    if low is not None and high is not None and low > high:
+        raise InputError(f"'filters': {name}Min {low} is after {name}Max {high}; swap them")
+    return [] if low is None and high is None else [Range(name, low, high)]
+
+
+def argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
+
+
+class SearchAnimeParams(ExplainParams, PagedParams):
+    """Arguments of `search_anime`."""
+
+    usual_text_tokens = 1_500
+
+    query: QueryText = Field(description="A description, theme or title")
+    limit: int = Field(default=10, ge=1, le=50, description="Most results")
+    filters: SearchFilters | None = Field(default=None, description="What every result has")
+
+
+class TagShape(ToolResult):
+    """A tag and its category."""
+
+    category: str
+    value: str
+
+
+class AnimeShape(FromCatalogue):
+    """The fields of an anime in every list."""
+
+    headline: ClassVar[str] = "{title} ({type}, {year}, {episodes} ep)"
+
+    id: str
+    title: str
+    type: str
+    episodes: int
+    year: int | None
+    tags: list[TagShape]
+    synopsis: str | None
+
+
+class SearchHit(Explained, AnimeShape):
+    """One result of a search."""
+
+    alternatives: list[str]
+    status: str
+    score: float
+    relevance: Relevance
+    match_type: Literal["fts", "vector", "hybrid"]
+
+
+class SearchAnimeResult(FoundResult, PricedResult):
+    """The answer of `search_anime`."""
+
+    long_texts = ("synopsis", "tags", "alternatives")
+    whole_with = "get_anime_details"
+
+    results: list[SearchHit]
+    total_matches: int
+    search_mode: Literal["hybrid", "fts_only"]
+    degraded: str | None
+
+
+class RecommendAnimeParams(ExplainParams, PagedParams):
+    """Arguments of `recommend_similar`."""
+
+    titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
+    preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
+        default=None, description="e.g. post-2020, darker tone, not horror, under 13 episodes"
+    )
+    exclude_titles: list[Title] | None = Field(
+        default=None, max_length=200, description="Seen already, not to recommend"
+    )
+    limit: int = Field(default=8, ge=1, le=20, description="Most results")
+
+
+class SignalShape(ToolResult):
+    """The parts of a recommendation's score, each 0–1."""
+
+    semantic: float
+    taxonomy: float
+    temporal: float
+    format: float
+
+
+class OtherSignalShape(ToolResult):
+    """A signal that helps to choose records, 0–1, and its weight beside their similarity."""
+
+    value: float
+    weight: float
+
+
+class OtherSignalsShape(ToolResult):
+    """The signals by which a record was chosen besides its similarity; left out where they do not apply."""
+
+    wish: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
+    known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
+
+
+class RecommendedAnime(Explained, AnimeShape):
+    """One recommendation."""
+
+    similarity_score: float
+    signals: SignalShape
+    other_signals: OtherSignalsShape
+
+
+class RecommendAnimeResult(PricedResult):
+    """The answer of `recommend_similar`."""
+
+    paged = "recommendations"
+    long_texts = ("synopsis", "tags")
+    whole_with = "get_anime_details"
+
+    recommendations: list[RecommendedAnime]
+    taste_centroid: list[str]
+    understood: list[str]
+    not_understood: list[str]
+
+
+class DetailsParams(PricedParams):
+    """Arguments of `get_anime_details`: a title or an id."""
+
+    title: Title | None = Field(default=None, description="May be misspelt")
+    id: Title | None = Field(default=None, description="e.g. mal-1")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "DetailsParams":
+        if (self.title is None) == (self.id is None):
+            raise ValueError("give either 'title' or 'id', and not both")
+        return self
+
+
+class TitlesShape(ToolResult):
+    """An anime's names."""
+
+    canonical: str
+    alternatives: list[str]
+
+
+class SeasonShape(ToolResult):
+    """The year and season of the first broadcast."""
+
+    year: int | None
+    season: str | None
+
+
+class AnimeDetails(FromCatalogue):
+    """Every field of an anime."""
+
+    headline: ClassVar[str] = ""
+
+    id: str
+    titles: TitlesShape
+    type: str
+    episodes: int
+    status: str
+    season: SeasonShape
+    duration: int | None
+    sources: list[str]
+    relations: list[str]
+    tags: list[TagShape]
+    synopsis: str | None
+
+
+class DetailsResult(PricedResult):
+    """The answer of `get_anime_details`."""
+
+    has_passages = True
+    paged = ()
+    long_parts = ("anime.titles.alternatives", "anime.synopsis", "anime.tags", "anime.sources", "anime.relations")
+
+    anime: AnimeDetails | None
+    suggestions: list[str]
+    confidence: Annotated[float | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda value: value is None)
+    """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
+
+
+class BrowseAnimeParams(PagedParams):
+    """Arguments of `browse_taxonomy`."""
+
+    category: Category | None = Field(default=None, description="Only this one")
+    search: Title | None = Field(default=None, description="Tags like this")
+
+
+class TagCount(ToolResult):
+    """A tag and how many anime have it."""
+
+    value: str
+    count: int
+
+
+class CategoryShape(ToolResult):
+    """The tags of a category."""
+
+    headline: ClassVar[str] = "{category}"
+
+    category: str
+    tags: list[TagCount]
+    total: Annotated[int | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda total: total is None)
+    """The number of its tags, where not all are listed."""
+
+    def between(self, start: int, end: int) -> "CategoryShape":
+        """Return the category with some of its tags, and how many there are."""
+        tags, total = self.tags[max(start, 0) : max(end, 0)], self.total or len(self.tags)
+        return self.model_copy(update={"tags": tags, "total": total if len(tags) < total else None})
+
+
+class BrowseAnimeResult(PricedResult):
+    """The answer of `browse_taxonomy`: its items are tags, counted over all categories."""
+
+    unit = "tags"
+    has_passages = True
+
+    categories: list[CategoryShape]
+
+    @property
+    def item_count(self) -> int:
+        """The number of tags."""
+        return sum(len(one.tags) for one in self.categories)
+
+    def first(self, count: int) -> "BrowseAnimeResult":
+        """Return the answer with its first tags only."""
+        return self.between(0, count)
+
+    def between(self, start: int, end: int) -> "BrowseAnimeResult":
+        """Return the answer with the tags from one place to before another."""
+        before = [0, *accumulate(len(one.tags) for one in self.categories)]
+        shown = [one.between(start - at, end - at) for one, at in zip(self.categories, before, strict=False)]
+        return self.model_copy(update={"categories": [one for one in shown if one.tags]})
+
+
+_tag = lru_cache(maxsize=4096)(TagShape)
 
 
 class AnimeTools:
@@ -84,7 +365,7 @@ class AnimeTools:
     def search(
         self, principal: Principal, params: SearchAnimeParams, *, catalogue: str | None = None
     ) -> SearchAnimeResult:
-        """Find anime by a description."""
+        """Search anime (series and films) by description, theme or title."""
         scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
         found = search_scopes(
             scoped.views,
@@ -115,9 +396,14 @@ class AnimeTools:
         """Return how `search_anime` searches one catalogue."""
         view = self._catalogues.view(name)
         scope, notes = scope_of(view, _asked(principal, params))
-        limit = reach_of(params, params.limit)
         return usual_path(
-            view, params.query, scope=scope, limit=limit, page=params.limit, label=argument_of, notes=notes
+            view,
+            params.query,
+            scope=scope,
+            limit=reach_of(params, params.limit),
+            page=params.limit,
+            label=argument_of,
+            notes=notes,
         )
 
     def _hit(self, item: MergedHit, query: str) -> SearchHit:
@@ -136,7 +422,7 @@ class AnimeTools:
     def recommend(
         self, principal: Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
     ) -> RecommendAnimeResult:
-        """Recommend anime like those given."""
+        """Recommend anime like given titles, within preferences in plain words."""
         request, scope = _request(params), Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
         asked = ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
@@ -167,12 +453,7 @@ class AnimeTools:
             **_shape(item.record),
             catalogue=self._catalogues.label(view.name),
             similarity_score=round(item.score, 4),
-            signals=SignalShape(
-                semantic=round(parts.semantic, 4),
-                taxonomy=round(parts.taxonomy, 4),
-                temporal=round(parts.temporal, 4),
-                format=round(parts.format, 4),
-            ),
+            signals=SignalShape(**{name: round(getattr(parts, name), 4) for name in SignalShape.model_fields}),
             other_signals=OtherSignalsShape(
                 wish=_other_signal(parts.wish, parts.wish_weight),
                 known=_other_signal(parts.known, weights.known if weights else 0.0),
@@ -181,7 +462,7 @@ class AnimeTools:
         )
 
     def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
-        """Return one anime."""
+        """All about one anime, by title or id; null if none matches."""
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if params.id is not None:
             return self._by_id(views, params.id, scope)
@@ -214,9 +495,9 @@ class AnimeTools:
         if found is not None:
             return DetailsResult(anime=self._details(found), suggestions=[])
         choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
-        named = [label for choice in choices for label in ([choice.label] if choice.label else choice.suggestions)]
+        named = dict.fromkeys(label for one in choices for label in ([one.label] if one.label else one.suggestions))
         notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
-        return DetailsResult(anime=None, suggestions=list(dict.fromkeys(named)), notes=notes)
+        return DetailsResult(anime=None, suggestions=list(named), notes=notes)
 
     def _details(self, found: FoundRecord) -> AnimeDetails:
         record = found.record
@@ -238,19 +519,20 @@ class AnimeTools:
     def browse(
         self, principal: Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
     ) -> BrowseAnimeResult:
-        """List tags by category, with how many anime have each."""
+        """List tags of anime (genres, themes …) with counts."""
         scope = Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue).found
         facets = merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
-        known = [
-            field_values(view.reader, view.spec, "tags", visibility=principal.visibility) for view in views.values()
-        ]
+        known = [field_values(one.reader, one.spec, "tags", visibility=principal.visibility) for one in views.values()]
         if params.search:
             wanted = {value for values in known for value in values.matching(params.search)}
             facets = [facet for facet in facets if facet.value in wanted]
         categories = [params.category] if params.category else CATEGORY_ORDER
-        shapes = [_category(category, facets) for category in categories]
-        shown = [shape for shape in shapes if shape.tags]
+        tags = {
+            category: [TagCount(value=one.value, count=one.count) for one in facets if one.category == category]
+            for category in categories
+        }
+        shown = [CategoryShape(category=category, tags=some) for category, some in tags.items() if some]
         near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
         result = BrowseAnimeResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
         return result.between(params.start, result.item_count) if params.start else result
@@ -260,38 +542,14 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the anime tools over every anime catalogue that is served."""
     layout = LayoutCatalogues(catalogues)
     anime = AnimeTools(layout)
+    search = catalogue_tool(
+        name="search_anime", run=anime.search, searches=anime.search_path, count_of=attrgetter("total_matches")
+    )
     every = [
-        catalogue_tool(
-            name="search_anime",
-            description="Search anime (series and films) by description, theme or title.",
-            params=SearchAnimeParams,
-            result=SearchAnimeResult,
-            run=anime.search,
-            searches=anime.search_path,
-            count_of=attrgetter("total_matches"),
-        ),
-        catalogue_tool(
-            name="recommend_similar",
-            description="Recommend anime like given titles, within preferences in plain words.",
-            params=RecommendAnimeParams,
-            result=RecommendAnimeResult,
-            run=anime.recommend,
-            recommends=anime.place,
-        ),
-        catalogue_tool(
-            name="get_anime_details",
-            description="All about one anime, by title or id; null if none matches.",
-            params=DetailsParams,
-            result=DetailsResult,
-            run=anime.details,
-        ),
-        catalogue_tool(
-            name="browse_taxonomy",
-            description="List tags of anime (genres, themes …) with counts.",
-            params=BrowseAnimeParams,
-            result=BrowseAnimeResult,
-            run=anime.browse,
-        ),
+        search,
+        catalogue_tool(name="recommend_similar", run=anime.recommend, recommends=anime.place),
+        catalogue_tool(name="get_anime_details", run=anime.details),
+        catalogue_tool(name="browse_taxonomy", run=anime.browse),
     ]
     return layout.declare(every)
 
@@ -314,11 +572,6 @@ def _asked(principal: Principal, params: SearchAnimeParams) -> ScopeRequest:
         label=argument_of,
         with_adult=lambda _spec: filters.adult is True,
     )
-
-
-def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:
-    tags = [TagCount(value=facet.value, count=facet.count) for facet in facets if facet.category == category]
-    return CategoryShape(category=category, tags=tags)
 
 
 def _browse_notes(
@@ -394,9 +647,6 @@ def _not_understood(answers: Collection[Recommendations]) -> list[str]:
     known = {choice.asked for choice in every if choice.title}
     choices = [choice for choice in every if choice.asked not in known]
     said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]
-    return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
-
-
-def _unknown(choice: NameChoice) -> str:
-    hint = f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else ""
-    return f"no title like '{choice.asked}'{hint}"
+    hints = [f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else "" for choice in choices]
+    unknown = [f"no title like '{choice.asked}'{hint}" for choice, hint in zip(choices, hints, strict=True)]
+    return list(dict.fromkeys([*unknown, *said]))
