@@ -1,7 +1,7 @@
 """Merge the passages that several collections found: without repeats, and in the order of each."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from stackroom.api import (
@@ -28,7 +28,6 @@ MOST_SHARED = 0.5
 ANCHOR_CHARS = 40
 """The beginning of a passage by which an overlap is found in another."""
 
-
 REPEATS = "it repeats a passage that is shown before it"
 
 
@@ -39,17 +38,13 @@ def passage_id(path: str, position: int) -> RecordId:
 
 def choose_passages(found: Iterable[MergedHit], *, limit: int, evidence: Evidence) -> list[MergedHit]:
     """Return the merged passages without repeats, at most `limit` of each collection; few where nothing answers."""
-    chosen = list(_at_most(limit, without_repeats(found)))
-    return chosen[:NEAREST_SHOWN] if evidence is Evidence.NONE else chosen
-
-
-def _at_most(limit: int, found: Iterable[MergedHit]) -> Iterator[MergedHit]:
-    """Yield the first passages of each collection."""
     taken: Counter[str] = Counter()
-    for one in found:
+    chosen = []
+    for one in without_repeats(found):
         taken[one.view.name] += 1
         if taken[one.view.name] <= limit:
-            yield one
+            chosen.append(one)
+    return chosen[:NEAREST_SHOWN] if evidence is Evidence.NONE else chosen
 
 
 def without_repeats(found: Iterable[MergedHit]) -> list[MergedHit]:

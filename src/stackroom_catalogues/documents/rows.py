@@ -26,16 +26,14 @@ _BETWEEN_WORDS = re.compile(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])")
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     """Return the record of a file, and after it those of its passages; refuse a file without a path or a text."""
     path, text = _text(row, "path"), _text(row, "text")
-    heading, stated = first_heading(text), _stated_title(row)
+    heading, stated = first_heading(text), row.get("title")
     shared = {"path": path, "section": section_of(path), "tags": _tags(row)}
-    title = heading or stated or title_of(path)
+    title = heading or (stated.strip() if isinstance(stated, str) else "") or title_of(path)
     fields = {
         "title": title,
         "content": _beginning(text),
         "text": text,
-        "format": row.get("format"),
-        "modified": row.get("modified"),
-        "checksum": row.get("checksum"),
+        **{name: row.get(name) for name in ("format", "modified", "checksum")},
     }
     outer = () if heading else (title,)
     passages = [
@@ -99,11 +97,6 @@ def _passage_fields(passage: Passage, document_title: str, outer: tuple[str, ...
 
 def _record(record_id: str, kind: str, fields: Mapping[str, Any]) -> Record:
     return Record(id=RecordId(record_id), kind=kind, fields={name: value for name, value in fields.items() if value})
-
-
-def _stated_title(row: Mapping[str, Any]) -> str:
-    title = row.get("title")
-    return title.strip() if isinstance(title, str) else ""
 
 
 def _beginning(text: str) -> str:

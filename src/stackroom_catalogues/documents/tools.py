@@ -5,6 +5,7 @@ Every catalogue of documents is a collection, and its name is the source that cl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -18,7 +19,6 @@ from stackroom.api import (
     ByCatalogue,
     CatalogueView,
     Condition,
-    Cost,
     Explained,
     ExplainParams,
     FoundResult,
@@ -68,7 +68,6 @@ DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "o
 SCHEME = "documents://"
 SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
-SCAN_KEYS = 4_096
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -174,12 +173,13 @@ class DocumentTools:
         self._pool = new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
 
     def ping(self, _principal: Principal, _params: PingParams) -> PingResult:
-        """Answer."""
+        """Check the connection."""
         return PingResult(status="ok", message="pong")
 
     def search(self, principal: Principal, params: SearchDocumentsParams) -> SearchDocumentsResult:
-        """Search collections in parallel and merge their results; skip one that cannot be searched."""
-        damaged = [name for name in self._list_unserved() if principal.visibility.sees_catalogue(name)]
+        """Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH."""
+        unserved = next(iter(self._collections.values())).list_unserved()
+        damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
@@ -196,7 +196,7 @@ class DocumentTools:
         )
         found = choose_passages(page.items, limit=params.n_results, evidence=page.evidence)[params.start :]
         return SearchDocumentsResult(
-            results=[_with_neighbours(one, scope, params.neighbours) for one in found],
+            results=[PassageWithNeighbours(**_shape(one), **_around(one, scope, params.neighbours)) for one in found],
             evidence=page.evidence,
             mode=page.mode,
             skipped=[name for name in names if name not in page.pages],
@@ -224,7 +224,7 @@ class DocumentTools:
             return ()
 
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
-        """Search the handbook, or one section of it."""
+        """Find passages of the collection handbook only."""
         handbook = self._collections[HANDBOOK].view()
         scope, notes = _handbook_scope(handbook, principal, params)
         page = search_scopes(
@@ -257,16 +257,11 @@ class DocumentTools:
         name, _, path = address.partition("/")
         if name not in self._collections:
             return None
-        document = (
-            self._collections[name].view().find_record(RecordId(unquote(path)), scope=_scope(DOCUMENT, principal))
-        )
+        view, scope = self._collections[name].view(), _scope(DOCUMENT, principal)
+        document = view.find_record(RecordId(unquote(path)), scope=scope)
         if document is None or document.kind != DOCUMENT:
             return None
         return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
-
-    def _list_unserved(self) -> Sequence[str]:
-        """Return the collections that could not be opened."""
-        return next(iter(self._collections.values())).list_unserved()
 
     def _sources(self, params: SearchDocumentsParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Return the names of the collections that are meant, all by default, and notes."""
@@ -286,23 +281,19 @@ def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) 
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _with_neighbours(found: MergedHit, scope: Scope, count: int) -> PassageWithNeighbours:
-    before, after = _around(found, scope, count) if count else ([], [])
-    return PassageWithNeighbours(**_shape(found), before=before, after=after)
-
-
-def _around(found: MergedHit, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+def _around(found: MergedHit, scope: Scope, count: int) -> dict[str, Any]:
     """Return the passages before and after one, in the order of the file; none of a passage without a position."""
     reader, record = found.view.reader, found.hit.record
-    if not record.get("position"):
-        return [], []
-    own, path = int(record.get("position")), str(record.get("document"))
-    positions = [place for place in range(own - count, own + count + 1) if place != own]
-    keys = reader.find([passage_id(path, place) for place in positions], scope=scope)
+    own, path = int(record.get("position") or 0), str(record.get("document"))
+    if not own or not count:
+        return {}
+    keys = reader.find([passage_id(path, place) for place in range(own - count, own + count + 1)], scope=scope)
     records = reader.fetch(list(keys.values()), scope=scope)
-    texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
-    there = sorted(texts)
-    return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+    texts = sorted((int(record.get("position")), str(record.get("content"))) for record in records.values())
+    return {
+        "before": [text for place, text in texts if place < own],
+        "after": [text for place, text in texts if place > own],
+    }
 
 
 def _scope(kind: str, principal: Principal) -> Scope:
@@ -311,10 +302,12 @@ def _scope(kind: str, principal: Principal) -> Scope:
 
 def _handbook_scope(view: CatalogueView, principal: Principal, params: HandbookParams) -> tuple[Scope, list[str]]:
     """Return the scope of a search of the handbook, and notes on its sections."""
+    wanted = [AnyOf("section", (params.section,))] if params.section else []
+    unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
     asked = ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
-        conditions=lambda _spec: _sections(params),
+        conditions=lambda _spec: [*wanted, *unwanted],
         label=_argument_of,
     )
     scope, notes = scope_of(view, asked)
@@ -324,12 +317,6 @@ def _handbook_scope(view: CatalogueView, principal: Principal, params: HandbookP
 def _argument_of(condition: Condition) -> str:
     """Return the argument of `search_handbook` that a condition came from."""
     return "exclude_sections" if isinstance(condition, NoneOf) else "section"
-
-
-def _sections(params: HandbookParams) -> list[Condition]:
-    wanted = [AnyOf("section", (params.section,))] if params.section else []
-    unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
-    return [*wanted, *unwanted]
 
 
 def _shape(found: MergedHit) -> dict[str, Any]:
@@ -346,22 +333,13 @@ def _shape(found: MergedHit) -> dict[str, Any]:
         last_line=record.get("last_line"),
         id=record.id,
     )
-    return {
-        "content": record.get("content"),
-        "metadata": metadata,
-        "source": source,
-        "why": shape_why(found.hit.why),
-    }
+    why = shape_why(found.hit.why)
+    return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}
 
 
 def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
     reader = collection.shelf.reader()
-    ids: list[RecordId] = []
-    after = None
-    while keys := reader.scan(scope=scope, after=after, limit=SCAN_KEYS):
-        ids += reader.ids(keys)
-        after = keys[-1]
-    return sorted(ids)
+    return sorted(reader.ids(reader.scan(scope=scope, limit=reader.count(scope))))
 
 
 def _mime_type(path: str) -> str:
@@ -373,8 +351,32 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools over these collections; the handbook's only where there is one."""
     documents = DocumentTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
-    declared = [_ping_spec(documents), _search_spec(documents, names)]
-    return [*declared, _handbook_spec(documents)] if HANDBOOK in names else declared
+    held = [f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name for name in names[:NAMES_SHOWN]]
+    shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
+    sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
+    passages = partial(catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results))
+    ping = catalogue_tool(
+        name="ping",
+        params=PingParams,
+        is_instant=True,
+        reads=lambda _params: (),
+        run=documents.ping,
+        text=lambda result: result.model_dump_json(),
+    )
+    search = passages(
+        name="search_documents",
+        reads=documents.searched,
+        run=documents.search,
+        searches=documents.search_path,
+        properties={"sources": sources},
+    )
+    handbook = passages(
+        name="search_handbook",
+        reads=lambda _params: [HANDBOOK],
+        run=documents.search_handbook,
+        searches=documents.handbook_path,
+    )
+    return [ping, search, *([handbook] if HANDBOOK in names else [])]
 
 
 def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
@@ -394,67 +396,11 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     ]
 
 
-def _ping_spec(documents: DocumentTools) -> ToolSpec:
-    return ToolSpec(
-        name="ping",
-        description="Check the connection.",
-        params=PingParams,
-        result=PingResult,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        is_instant=True,
-        cacheable=True,
-        reads=lambda _params: (),
-        run=documents.ping,
-        text=lambda result: result.model_dump_json(),
-    )
-
-
-def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
-    shown = ", ".join(map(_introduced, names[:NAMES_SHOWN])) + (", …" if len(names) > NAMES_SHOWN else "")
-    sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    return catalogue_tool(
-        name="search_documents",
-        description="Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH.",
-        params=SearchDocumentsParams,
-        result=SearchDocumentsResult,
-        reads=documents.searched,
-        run=documents.search,
-        searches=documents.search_path,
-        text=_whole_text,
-        properties={"sources": sources},
-        count_of=lambda result: len(result.results),
-    )
-
-
-def _introduced(name: str) -> str:
-    """Return a collection with what it holds, where its name is one of the interface."""
-    return f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
-
-
-def _handbook_spec(documents: DocumentTools) -> ToolSpec:
-    return catalogue_tool(
-        name="search_handbook",
-        description="Find passages of the collection handbook only.",
-        params=HandbookParams,
-        result=HandbookResult,
-        reads=lambda _params: [HANDBOOK],
-        run=documents.search_handbook,
-        searches=documents.handbook_path,
-        text=_whole_text,
-        count_of=lambda result: len(result.results),
-    )
-
-
-def _skipped_text(result: SearchDocumentsResult | HandbookResult) -> list[str]:
-    skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
-    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in skipped]
-    return [f"skipped: {', '.join(names)}"] if names else []
-
-
 def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
     passages: Sequence[FoundPassage] = result.results
-    remarks = [*_skipped_text(result), *(f"note: {remark}" for remark in result.remarks)]
+    skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
+    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in skipped]
+    remarks = [*([f"skipped: {', '.join(names)}"] if names else []), *(f"note: {remark}" for remark in result.remarks)]
     if not passages:
         return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
     texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
