@@ -56,9 +56,7 @@ class ArxivPapers(ProviderPapers):
                     "arXiv refused the query (status 400) and did not say why; write it as all:attention AND cat:cs.CL"
                 ) from None
             raise
-        is_past_results = position >= feed.total > 0
-        is_without_results = position == feed.total == 0
-        if not feed.entries and not is_past_results and not is_without_results:
+        if not feed.entries and not position >= feed.total > 0 and not position == feed.total == 0:
             raise UnusableAnswerError("answered an empty page in the middle of the results")
         end = position + len(feed.entries)
         rows = [(values, None if values["id"] else "an entry that is not a paper of arXiv") for values in feed.entries]
@@ -107,7 +105,10 @@ def _values_of(entry: ET.Element) -> dict[str, Any]:
         "id": f"arxiv:{found['id']}" if found else "",
         "title": _text(entry, "atom:title"),
         "abstract": _text(entry, "atom:summary"),
-        "authors": [_author_of(author) for author in entry.findall("atom:author", SPACES)],
+        "authors": [
+            {"name": _text(author, "atom:name"), "affiliations": _texts(author, "arxiv:affiliation")}
+            for author in entry.findall("atom:author", SPACES)
+        ],
         "year": int(published) if published.isdecimal() else None,
         "keywords": [term for term in categories if term],
         "doi": _text(entry, "arxiv:doi"),
@@ -116,11 +117,11 @@ def _values_of(entry: ET.Element) -> dict[str, Any]:
     }
 
 
-def _author_of(author: ET.Element) -> dict[str, Any]:
-    places = [" ".join((place.text or "").split()) for place in author.findall("arxiv:affiliation", SPACES)]
-    return {"name": _text(author, "atom:name"), "affiliations": [place for place in places if place]}
+def _texts(element: ET.Element, path: str) -> list[str]:
+    """Return the texts of elements, each on one line."""
+    return [text for one in element.findall(path, SPACES) if (text := " ".join((one.text or "").split()))]
 
 
 def _text(element: ET.Element, path: str) -> str:
     """Return the text of an element on one line; empty where it is missing."""
-    return " ".join(element.findtext(path, "", SPACES).split())
+    return next(iter(_texts(element, path)), "")

@@ -7,6 +7,7 @@ objects of `name` and `affiliations`, or objects of `first` and `last` as in bib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from stackroom.api import InputError, Record, RecordId, RowMapping, Tag
@@ -33,7 +34,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "author_names": tuple(author["name"] for author in authors),
         "affiliations": tuple(dict.fromkeys(place for author in authors for place in author["affiliations"])),
         "publish_year": _year(row.get("publish_year", row.get("year"))),
-        "venue": _venue(row),
+        "venue": ", ".join(_texts(row.get("venue") or row.get("booktitle") or row.get("journal"))),
         "keywords": _keywords(row.get("keywords") or row.get("categories")),
         "doi": DOI_PREFIX.sub("", _text(row.get("doi"))),
         "url": _text(row.get("url")),
@@ -74,20 +75,13 @@ def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _authors(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _parsed(value)
+        with suppress(ValueError):  # a list as JSON, as an exported table has it
+            value = json.loads(value)
     if isinstance(value, str):
         value = [name for name in re.split(r"\s*;\s*|\s+and\s+", value) if name]
     if not isinstance(value, list | tuple | None):
         raise InputError("'authors' is not a list of names, such as [\"Ada Lovelace\"]")
     return [author for one in value or () if (author := _author(one))["name"]]
-
-
-def _parsed(text: str) -> Any:
-    """Return the list that a text has as JSON, as an exported table has it; the text itself where it is none."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _author(value: Any) -> dict[str, Any]:
@@ -107,11 +101,6 @@ def _year(value: Any) -> int | None:
     if not text.isdecimal() or int(text) not in YEARS:
         raise InputError(f"'publish_year' is {value!r}, not a year such as 2018")
     return int(text)
-
-
-def _venue(row: Mapping[str, Any]) -> str:
-    venue = row.get("venue") or row.get("booktitle") or row.get("journal")
-    return ", ".join(_texts(venue))
 
 
 def _keywords(value: Any) -> tuple[Tag, ...]:

@@ -43,7 +43,7 @@ class SemanticScholarPapers(ProviderPapers):
         if answer.status != 200:
             hint = "; is the key right?" if answer.status in (401, 403) else "; try again later"
             raise UnavailableError(f"Semantic Scholar answered status {answer.status}{hint}")
-        page = _page_of(_parse(answer.body))
+        page = _page_of(answer.body)
         if not page.rows and (page.next is not None or page.total > position == 0):
             raise UnusableAnswerError("answered an empty page in the middle of the results")
         if page.next is not None and page.next <= position:
@@ -59,22 +59,17 @@ def open_semantic_scholar(text: str, settings: Settings) -> SemanticScholarPaper
     return SemanticScholarPapers(query, limit=limit, headers=headers, offline=settings.offline)
 
 
-def _parse(body: bytes) -> Any:
+def _page_of(body: bytes) -> PaperPage:
+    """Return the page of an answer; where nothing was found it has no `data`."""
     try:
-        return orjson.loads(body)
+        match orjson.loads(body):
+            case {"total": int(total), **more}:
+                papers, following = more.get("data", []), more.get("next")
+                if isinstance(papers, list) and isinstance(following, int | None):
+                    return PaperPage(total=total, rows=[_row_of(paper) for paper in papers], next=following)
     except orjson.JSONDecodeError as error:
         raise UnusableAnswerError(f"answered incomplete or invalid JSON ({error})") from error
-
-
-def _page_of(document: Any) -> PaperPage:
-    """Return the page in a document; where nothing was found it has no `data`."""
-    total = document.get("total") if isinstance(document, dict) else None
-    if not isinstance(total, int):
-        raise UnusableAnswerError("answered JSON that is not a page of results")
-    papers, following = document.get("data", []), document.get("next")
-    if not isinstance(papers, list) or not isinstance(following, int | None):
-        raise UnusableAnswerError("answered JSON that is not a page of results")
-    return PaperPage(total=total, rows=[_row_of(paper) for paper in papers], next=following)
+    raise UnusableAnswerError("answered JSON that is not a page of results")
 
 
 def _error_of(body: bytes) -> str:
@@ -91,19 +86,12 @@ def _row_of(paper: Any) -> tuple[Mapping[str, Any], str | None]:
     """Return the values of a result, and why it is none."""
     if not isinstance(paper, Mapping) or not paper.get("paperId"):
         return {}, "a result without a paper id"
+    authors = [author for author in paper.get("authors") or () if isinstance(author, Mapping)]
     values = {
         "id": f"s2:{paper['paperId']}",
-        "title": paper.get("title"),
-        "abstract": paper.get("abstract"),
-        "authors": [_author_of(author) for author in paper.get("authors") or () if isinstance(author, Mapping)],
-        "year": paper.get("year"),
+        "authors": [{"name": one.get("name"), "affiliations": one.get("affiliations") or []} for one in authors],
         "keywords": paper.get("fieldsOfStudy") or [],
         "doi": (paper.get("externalIds") or {}).get("DOI"),
-        "url": paper.get("url"),
-        "venue": paper.get("venue"),
+        **{name: paper.get(name) for name in ("title", "abstract", "year", "url", "venue")},
     }
     return values, None
-
-
-def _author_of(author: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": author.get("name"), "affiliations": author.get("affiliations") or []}

@@ -1,12 +1,39 @@
-"""`paper-table`: write a catalogue of papers to an SQLite table."""
+"""`paper-table`: a catalogue of papers as one SQLite table, and a small file that names the model of its vectors.
 
+    FILE.sqlite    papers(id INTEGER PRIMARY KEY, title TEXT, authors TEXT, abstract TEXT, publish_year INTEGER,
+                          embedding BLOB)
+    FILE.json      {"model": "all-MiniLM-L6-v2", "dimension": 384}
+
+`authors` is a JSON list of {"name", "affiliations"}; `embedding` is float32, little-endian, NULL where there is none.
+Both files are written under other names and moved into place.
+"""
+
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import click
+import numpy as np
 import orjson
 
-from stackroom.api.commands import OpenLibrary
-from stackroom_catalogues.papers.table import export_paper_table
+from stackroom.api import WHOLE, CatalogueSpec, InputError, ShelfReader, StorageError
+from stackroom.api.commands import OpenLibrary, iter_key_batches
+
+PAPERS = "papers"
+SCHEMA = """
+CREATE TABLE papers (
+    id INTEGER PRIMARY KEY,
+    title TEXT,
+    authors TEXT,
+    abstract TEXT,
+    publish_year INTEGER,
+    embedding BLOB
+)
+"""
+
+PaperRow = tuple[int, str, str, str | None, int | None, bytes | None]
 
 
 @click.command("paper-table")
@@ -31,3 +58,71 @@ def paper_table_command(open_library: OpenLibrary, catalogue: str, target: Path,
         click.echo(orjson.dumps(written, option=orjson.OPT_INDENT_2))
     else:
         click.echo(f"{count} papers written to {target}; the model is in {target.with_suffix('.json')}")
+
+
+def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *, replace: bool = False) -> int:
+    """Write the papers of a reader to `target`, and their model beside it; return the number of papers."""
+    config = target.with_suffix(".json")
+    _require_exportable(spec, target, config, replace=replace)
+    fresh, fresh_config = (path.with_name(f"{path.name}.new") for path in (target, config))
+    try:
+        fresh.unlink(missing_ok=True)
+        count = _write_table(reader, fresh)
+        model = reader.model
+        said: dict[str, Any] = {"model": model.name if model else None, "dimension": model.dimension if model else None}
+        if reader.mean is not None:
+            said["mean"] = reader.mean.tolist()
+        fresh_config.write_bytes(orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        os.replace(fresh_config, config)
+        os.replace(fresh, target)  # commit point: the table is there, whole, with its config before it
+    except (OSError, apsw.Error) as error:
+        raise StorageError(
+            f"{target}: the table could not be written: {error}; make room, or name another file"
+        ) from error
+    finally:
+        for path in (fresh, fresh_config):
+            path.unlink(missing_ok=True)
+    return count
+
+
+def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, replace: bool) -> None:
+    if spec.name != PAPERS:
+        raise InputError(f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of '{PAPERS}' can")
+    if target == config:
+        raise InputError(f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: there is no such folder; make it first")
+    for path in (target, config):
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; give a file")
+        if path.exists() and not replace:
+            raise InputError(f"{path} already exists; give --force to overwrite it")
+
+
+def _write_table(reader: ShelfReader, path: Path) -> int:
+    table = apsw.Connection(str(path))
+    try:
+        table.pragma("journal_mode", "off")  # nobody sees the file before it is whole
+        table.execute(SCHEMA)
+        with table:
+            table.executemany("INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?)", _iter_papers(reader))
+        return int(table.execute("SELECT count(*) FROM papers").get)
+    finally:
+        table.close()
+
+
+def _iter_papers(reader: ShelfReader) -> Iterator[PaperRow]:
+    """Yield the papers in the order in which they came; their numbers are the same in every export."""
+    for keys in iter_key_batches(reader):
+        records = reader.fetch(keys, scope=WHOLE)
+        for key, vector in zip(keys, reader.vectors(keys), strict=True):
+            record = records[key]
+            authors = [{name: one[name] for name in ("name", "affiliations")} for one in record.get("authors") or ()]
+            yield (
+                int(key),
+                str(record.get("title")),
+                orjson.dumps(authors).decode(),
+                record.get("abstract"),
+                record.get("publish_year"),
+                vector.astype("<f4").tobytes() if np.any(vector) else None,
+            )

@@ -1,6 +1,7 @@
 """The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed interface."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Literal
 
@@ -55,12 +56,8 @@ def _require_years(years: list[int]) -> list[int]:
     return years
 
 
-def _collapse_spaces(text: str) -> str:
-    """Return the query in the form in which papers are embedded: trimmed, its spaces collapsed."""
-    return " ".join(text.split())
-
-
-Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
+Query = Annotated[QueryText, AfterValidator(lambda text: " ".join(text.split()))]
+"""A query in the form in which papers are embedded: trimmed, its spaces collapsed."""
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 
@@ -119,8 +116,8 @@ class PaperTools:
     def search(
         self, principal: Principal, params: SearchPapersParams, *, catalogue: str | None = None
     ) -> SearchPapersResult:
-        """Find papers on a topic."""
-        scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
+        """Search research papers by topic or author, in titles and abstracts."""
+        scope = _scope(principal, params)
         views = self._catalogues.views(catalogue)
         scopes = dict.fromkeys(views.found, scope)
         found = search_scopes(
@@ -146,13 +143,11 @@ class PaperTools:
 
     def search_path(self, principal: Principal, params: SearchPapersParams, name: str, _kind: str) -> SearchPath:
         """Return how `search_papers` searches one catalogue."""
-        scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
-        limit = reach_of(params, params.paper_count)
         return usual_path(
             self._catalogues.view(name),
             params.query,
-            scope=scope,
-            limit=limit,
+            scope=_scope(principal, params),
+            limit=reach_of(params, params.paper_count),
             page=params.paper_count,
             label=_argument_of,
         )
@@ -179,27 +174,18 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     papers = PaperTools(layout)
     search = catalogue_tool(
-        name="search_papers",
-        description="Search research papers by topic or author, in titles and abstracts.",
-        params=SearchPapersParams,
-        result=SearchPapersResult,
-        run=papers.search,
-        searches=papers.search_path,
-        count_of=attrgetter("total"),
+        name="search_papers", run=papers.search, searches=papers.search_path, count_of=attrgetter("total")
     )
     return layout.declare([search])
 
 
-def _conditions(params: SearchPapersParams) -> list[Condition]:
-    found: list[Condition] = []
-    if params.publish_year_range:
-        start, end = params.publish_year_range
-        found.append(Range("publish_year", start, end))
-    if params.keywords:
-        found.append(AllOf(WORDS_FIELD, _words_of(params.keywords)))
-    if params.exclude_keywords:
-        found.append(NoneOf(WORDS_FIELD, _words_of(params.exclude_keywords)))
-    return found
+def _scope(principal: Principal, params: SearchPapersParams) -> Scope:
+    conditions = (
+        *([Range("publish_year", *params.publish_year_range)] if params.publish_year_range else ()),
+        *([AllOf(WORDS_FIELD, _words_of(params.keywords))] if params.keywords else ()),
+        *([NoneOf(WORDS_FIELD, _words_of(params.exclude_keywords))] if params.exclude_keywords else ()),
+    )
+    return Scope(conditions=conditions, visibility=principal.visibility)
 
 
 def _argument_of(condition: Condition) -> str:
@@ -211,21 +197,18 @@ def _argument_of(condition: Condition) -> str:
 
 def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
     """Return the words of all keywords in the form in which texts are indexed; of a phrase, each of its words."""
-    words: dict[str, None] = {}
-    for keyword in keywords:
-        tokens = query_tokens(keyword)
-        if not tokens:
-            raise InputError(f"'keywords': {keyword!r} has no letter or digit in it; give a word")
-        words.update(dict.fromkeys(tokens))
-    return tuple(words)
+    tokens = {keyword: query_tokens(keyword) for keyword in keywords}
+    if not all(tokens.values()):
+        empty = next(keyword for keyword, some in tokens.items() if not some)
+        raise InputError(f"'keywords': {empty!r} has no letter or digit in it; give a word")
+    return tuple(dict.fromkeys(chain.from_iterable(tokens.values())))
 
 
 def _missing_words(views: Iterable[CatalogueView], keywords: Sequence[str], principal: Principal) -> list[str]:
     """Return a note on each keyword that no paper has."""
-    readers = [view.reader for view in views]
-    scopes = {
-        keyword: Scope(conditions=(AllOf(WORDS_FIELD, _words_of([keyword])),), visibility=principal.visibility)
-        for keyword in keywords
-    }
-    missing = [keyword for keyword, scope in scopes.items() if not any(reader.count(scope) for reader in readers)]
-    return [f"no paper has the keyword '{keyword}'" for keyword in missing]
+    readers, missing = [view.reader for view in views], []
+    for keyword in keywords:
+        scope = Scope(conditions=(AllOf(WORDS_FIELD, _words_of([keyword])),), visibility=principal.visibility)
+        if not any(reader.count(scope) for reader in readers):
+            missing.append(f"no paper has the keyword '{keyword}'")
+    return missing

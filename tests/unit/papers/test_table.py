@@ -15,7 +15,7 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf import port
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of
-from stackroom_catalogues.papers.table import export_paper_table
+from stackroom_catalogues.papers.table_command import export_paper_table
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")
