@@ -7,7 +7,6 @@ from stackroom.api.server import (
     LOCAL_USER,
     AddressRules,
     Author,
-    IngestReport,
     IngestRequest,
     ServerContext,
     ServerParts,
@@ -72,8 +71,7 @@ class AlbumCatalogue:
         folder = self._folder.resolve()
         found = self._context.list_catalogues()
         own = [one for one in found if any(Path(source).resolve() == folder for source in one.sources)]
-        usual = [one for one in found if one.name == NAME]
-        return next((one.name for one in (*own, *usual, *found)), None)
+        return next((one.name for one in (*own, *(one for one in found if one.name == NAME), *found)), None)
 
     def get_name(self) -> str:
         """Return the name of the catalogue, whether it exists yet or not."""
@@ -103,22 +101,18 @@ class AlbumCatalogue:
             author=Author(principal=download.user, call_id=download.call_id or ""),
             asks_for=lambda place: place.startswith(f"{below.as_posix()}/"),
         )
-        return _left_out(self._context.refresh(self.get_name(), str(self._folder), request), below)
+        report = self._context.refresh(self.get_name(), str(self._folder), request)
+        left_out = [(place, reason) for place, reason in report.rejects if Path(place).is_relative_to(below)]
+        if not left_out:
+            return None
+        place, reason = left_out[0]
+        return f"not in the catalogue: {len(left_out)} of its files, such as '{Path(place).name}': {reason}"
 
     def record_download(self, download: Download) -> None:
         """Record a finished download for analytics."""
         self._context.events.record_download(
             download.user, str(download.id), download.received_bytes, catalogue=self.get_name()
         )
-
-
-def _left_out(report: IngestReport, album: Path) -> str | None:
-    """Return which files of an album are not in the catalogue, and why; None where all are."""
-    found = [(place, reason) for place, reason in report.rejects if Path(place).is_relative_to(album)]
-    if not found:
-        return None
-    place, reason = found[0]
-    return f"not in the catalogue: {len(found)} of its files, such as '{Path(place).name}': {reason}"
 
 
 def download_settings(context: ServerContext, section: DownloadsSettings) -> DownloadSettings:

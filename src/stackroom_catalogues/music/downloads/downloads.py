@@ -46,7 +46,6 @@ from stackroom.api.server import (
 )
 from stackroom_catalogues.music.downloads.manifest import (
     AUDIO_SUFFIXES,
-    DownloadedAlbum,
     DownloadRequest,
     component,
     require_words,
@@ -222,11 +221,11 @@ class Downloads:
     def _require_fetchable(self, url: str) -> None:
         """Refuse a URL by the address it resolves to now, before any other check of the request."""
         guard = self._outside.guard(self._settings.rules)
-        if self._settings.offline:
-            guard.require_well_formed(url)  # without a name server
-            return
+        require = (
+            guard.require_well_formed if self._settings.offline else guard.require
+        )  # offline, without a name server
         try:
-            guard.require(url)
+            require(url)
         except UnavailableError as error:
             raise InvalidUrlError(f"{error.message}; check the spelling") from error
 
@@ -261,29 +260,27 @@ class Downloads:
             self.queue, download, every_s=self._settings.poll_s, clock=self._outside.clock, is_stopping=is_stopping
         )
         try:
-            self._work_on(download, progress)
+            self._fetch_album(download, progress)
         except (DownloadCancelledError, FetchCancelledError):
-            if not self.queue.release(download):
-                self._staging.remove(download.key)
+            self._release(download)
+        except Exception as error:
+            if not isinstance(error, ExpectedError):
+                LOG.exception("download %d: unexpected error", download.id)
+                error = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+            try:
+                self._settle_failure(download, error)
+            except DownloadCancelledError:
+                self._release(download)
         self._staging.remove_empty(download.key)
         return True
+
+    def _release(self, download: Download) -> None:
+        if not self.queue.release(download):
+            self._staging.remove(download.key)
 
     def sweep(self) -> None:
         """Remove the staging folders of downloads that are done, cancelled or forgotten."""
         self._staging.sweep(self.queue.list_kept_keys())
-
-    def _work_on(self, download: Download, progress: Progress) -> None:
-        """Fetch an album, and record why where that fails."""
-        try:
-            self._fetch_album(download, progress)
-        except (DownloadCancelledError, FetchCancelledError):
-            raise
-        except ExpectedError as error:
-            self._settle_failure(download, error)
-        except Exception as error:
-            LOG.exception("download %d: unexpected error", download.id)
-            unexpected = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
-            self._settle_failure(download, unexpected)
 
     def _fetch_album(self, download: Download, progress: Progress) -> None:
         """Fetch an album from its provider into the music folder."""
@@ -295,7 +292,13 @@ class Downloads:
             self._require_music(download, staged)
             self._require_allowed(download)
             self.queue.begin_install(download, total_bytes=progress.received_bytes)
-        note = self._ingest(self._staging.install(staged, folder), download)
+        album = self._staging.install(staged, folder)
+        try:
+            note = self._hooks.on_album(album, download)
+        except ExpectedError as error:
+            raise StorageError(
+                f"the album is installed, but not in the catalogue yet, which is tried again: {error.message}"
+            ) from error
         done = self.queue.finish(download, note=note)
         self._staging.remove(download.key)
         self._hooks.on_finished(done)
@@ -305,11 +308,12 @@ class Downloads:
         provider = self._providers.get(download.provider)
         if provider is None:
             raise NotFoundError(f"provider '{download.provider}' is no longer configured; request it of another")
-        album = provider.resolve(download, is_cancelled=progress.is_cancelled)
-        self._require_bounded(album)
+        album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
+        before, limit = 0, self._settings.max_album_bytes
+        if sum(file.size or 0 for file in album.files) > limit:
+            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
         folder = f"{component(album.artist)}/{component(album.title)}"
         self.queue.note(download, folder=folder, total_bytes=album.size)
-        before, limit = 0, self._settings.max_album_bytes
         for file in album.files:
             if progress.is_cancelled():
                 raise FetchCancelledError
@@ -324,11 +328,6 @@ class Downloads:
             progress.note(before)
         self._staging.keep_only(staged, {file.name for file in album.files})
         return folder
-
-    def _require_bounded(self, album: DownloadedAlbum) -> None:
-        limit = self._settings.max_album_bytes
-        if sum(file.size or 0 for file in album.files) > limit:
-            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
 
     def _require_allowed(self, download: Download) -> None:
         """Refuse a download whose user has lost the right, and remove its files."""
@@ -351,17 +350,8 @@ class Downloads:
             f"nothing of it can be read as music; {problems[0]}; request it of another provider", is_final=True
         )
 
-    def _ingest(self, target: Path, download: Download) -> str | None:
-        try:
-            return self._hooks.on_album(target, download)
-        except ExpectedError as error:
-            raise StorageError(
-                f"the album is installed, but not in the catalogue yet, which is tried again: {error.message}"
-            ) from error
-
     def _settle_failure(self, download: Download, error: ExpectedError) -> None:
-        is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
-        if is_final:
+        if isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final):
             self.queue.fail(download, error)
             return
         backed_off_s = back_off_s(

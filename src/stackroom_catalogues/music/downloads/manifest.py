@@ -8,12 +8,12 @@ URLs may be relative to the manifest's. Only `files` and each file's `url` are r
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from stackroom.api import InputError
 from stackroom.api.server import TransferError, join_url
@@ -44,14 +44,15 @@ class DownloadRequest:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlbumFile:
-    """A file of an album, as a provider lists it."""
+class AlbumFile(BaseModel):
+    """A file of an album, as a manifest lists it, and then by its whole address and a safe name."""
 
-    name: str
-    url: str
-    size: int | None = None
-    sha256: str | None = None
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    url: Text
+    name: Annotated[Text, BeforeValidator(lambda name: "" if name is None else name)] = ""
+    size: int | None = Field(default=None, ge=0, lt=1 << 50)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9A-Fa-f]{64}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +107,6 @@ def iter_variants(name: str) -> Iterator[str]:
         yield f"{path.stem} ({number}){path.suffix}"
 
 
-class ManifestFile(BaseModel):
-    """A file in a manifest."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    url: Text
-    name: Text | None = None
-    size: int | None = Field(default=None, ge=0, lt=1 << 50)
-    sha256: str | None = Field(default=None, pattern=r"^[0-9A-Fa-f]{64}$")
-
-
 class AlbumManifest(BaseModel):
     """A manifest."""
 
@@ -124,7 +114,7 @@ class AlbumManifest(BaseModel):
 
     artist: Text | None = None
     album: Text | None = None
-    files: list[ManifestFile] = Field(min_length=1, max_length=MOST_FILES)
+    files: list[AlbumFile] = Field(min_length=1, max_length=MOST_FILES)
 
 
 def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> DownloadedAlbum:
@@ -154,16 +144,14 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> DownloadedA
     for file in files:
         name = next((name for name in iter_variants(file.name) if name.casefold() not in taken), None)
         if name is None:
-            raise TransferError(
-                f"the album has too many files called '{file.name}'; the provider must name them differently",
-                is_final=True,
-            )
+            reason = f"the album has too many files called '{file.name}'; the provider must name them differently"
+            raise TransferError(reason, is_final=True)
         taken.add(name.casefold())
-        named.append(replace(file, name=name))
+        named.append(file.model_copy(update={"name": name}))
     return DownloadedAlbum(artist=artist, title=title, files=tuple(named))
 
 
-def _file(file: ManifestFile, base: str) -> AlbumFile:
+def _file(file: AlbumFile, base: str) -> AlbumFile:
     url = join_url(base, file.url)
     called = file.name or last_component(url)
     suffix = suffix_of(called) or suffix_of(last_component(url))
@@ -172,4 +160,4 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
         raise InputError(f"'{called[:80]}' has an ending that is not accepted; accepted: {known}")
     stem = called[: -len(suffix)] if suffix_of(called) else called
     sha256 = file.sha256.lower() if file.sha256 else None
-    return AlbumFile(name=f"{component(stem)}{suffix}", url=url, size=file.size, sha256=sha256)
+    return file.model_copy(update={"name": f"{component(stem)}{suffix}", "url": url, "sha256": sha256})

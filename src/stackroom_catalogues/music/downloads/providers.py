@@ -3,7 +3,7 @@
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Protocol
 from urllib.parse import quote
@@ -73,10 +73,14 @@ class HttpProvider:
     """
 
     def __init__(self, name: str, template: str, rules: AddressRules, outside: Outside) -> None:
-        self._template = _require_template(name, template)
+        self._placeholders = _require_template(name, template)
+        self._template = template
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
-        _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
+        try:
+            self.require_request(DownloadRequest(provider=name, artist="artist", album="album"))
+        except InvalidUrlError as error:
+            raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
 
     def require_request(self, request: DownloadRequest) -> None:
         """Refuse a URL, and a request without the names that the template needs."""
@@ -91,12 +95,13 @@ class HttpProvider:
 
     def _url(self, request: DownloadRequest) -> str:
         given = {"artist": request.artist, "album": request.album}
-        missing = [name for name in _placeholders(self._template) if not given[name]]
+        missing = " and ".join(repr(name) for name in self._placeholders if not given[name])
         if missing:
-            needed = " and ".join(repr(name) for name in missing)
-            raise InputError(f"'{request.provider}' needs {needed}; or give a 'url' instead, and no 'provider'")
-        values = {name: _segment(name, value) for name, value in given.items() if value}
-        return self._template.format_map(values)
+            raise InputError(f"'{request.provider}' needs {missing}; or give a 'url' instead, and no 'provider'")
+        for name, value in given.items():
+            if value and not value.strip("."):  # would lead to a parent folder
+                raise InputError(f"'{name}' is '{value[:60]}', dots alone; give a name with a letter or digit")
+        return self._template.format_map({name: quote(value, safe="") for name, value in given.items() if value})
 
 
 class UrlProvider:
@@ -108,11 +113,13 @@ class UrlProvider:
 
     def require_request(self, request: DownloadRequest) -> None:
         """Refuse a request without a URL, or with one that is never allowed."""
-        self._guard.require_well_formed(_require_url(request))
+        if request.url is None:
+            raise InputError("'url' is missing; give the address of a track or manifest")
+        self._guard.require_well_formed(request.url)
 
     def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
         """Return the one file at the URL, or the files that the manifest there lists."""
-        url = _require_url(request)
+        url = request.url or ""
         name = last_component(url)
         suffix = suffix_of(name)
         if suffix in AUDIO_SUFFIXES:
@@ -120,9 +127,7 @@ class UrlProvider:
             return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         album = _listed(fetched, request, self._guard)
-        return DownloadedAlbum(
-            artist=request.artist or album.artist, title=request.album or album.title, files=album.files
-        )
+        return replace(album, artist=request.artist or album.artist, title=request.album or album.title)
 
 
 def build_providers(
@@ -141,14 +146,8 @@ def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard)
     return album
 
 
-def _require_url(request: DownloadRequest) -> str:
-    if request.url is None:
-        raise InputError("'url' is missing; give the address of a track or manifest")
-    return request.url
-
-
-def _require_template(name: str, template: str) -> str:
-    """Return a template with the known placeholders, in path or query; refuse others."""
+def _require_template(name: str, template: str) -> list[str]:
+    """Return the placeholders of a template; refuse unknown ones, and others than in path or query."""
     setting = f"setting 'downloads.providers.{name}'"
     if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
         raise InputError(
@@ -156,31 +155,13 @@ def _require_template(name: str, template: str) -> str:
         )
     try:
         parts = list(Formatter().parse(template))
-        found = _placeholders(template)
     except ValueError as error:
         raise InputError(f"{setting}: {error}; write it as https://HOST/{{artist}}/{{album}}.json") from None
     scheme, _, rest = (parts[0][0] if parts else "").partition("://")
     if scheme not in ("http", "https") or "/" not in rest:
         raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")
+    found = [placeholder for _, placeholder, _, _ in parts if placeholder is not None]
     is_plain = all(not form and not conversion for _, _, form, conversion in parts)
     if not is_plain or not set(found) <= PLACEHOLDERS or "album" not in found:
         raise InputError(f"{setting} needs {{album}}, may have {{artist}}, and nothing else in braces")
-    return template
-
-
-def _require_example(name: str, guard: AddressGuard, url: str) -> None:
-    try:
-        guard.require_well_formed(url)
-    except InvalidUrlError as error:
-        raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
-
-
-def _placeholders(template: str) -> list[str]:
-    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
-
-
-def _segment(name: str, value: str) -> str:
-    """Return a value as a path segment; refuse dots only, which would lead to a parent folder."""
-    if value.strip(".") == "":
-        raise InputError(f"'{name}' is '{value[:60]}', dots alone; give a name with a letter or digit")
-    return quote(value, safe="")
+    return found

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
 from stackroom.api import ConflictError, ExpectedError, GenericResult, NotFoundError, RateLimitedError
@@ -45,22 +46,23 @@ class DownloadState(StrEnum):
 OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Download(DownloadRequest):
-    """A requested download and its progress."""
+class Download(GenericResult):
+    """A requested download and its progress, as answers have it, with what stays inside."""
+
+    headline: ClassVar[str] = ""
 
     id: int
-    key: str
-    """The name of its staging folder."""
+    state: DownloadState
     user: str
+    provider: str
+    artist: str | None
+    album: str | None
+    url: str | None
     folder: str | None
     """The album's folder below the music folder; None until its files are known."""
-    state: DownloadState
     attempts: int
     """Attempts since it was last requested or retried, including the successful one."""
-    next_attempt_at: datetime
-    is_installing: bool
-    """Whether its files are being installed; then it cannot be cancelled."""
+    next_attempt_at: datetime | None
     received_bytes: int
     total_bytes: int | None
     error_code: str | None
@@ -68,8 +70,17 @@ class Download(DownloadRequest):
     """Why it failed; of a finished one, a note about files that were left out."""
     created_at: datetime
     updated_at: datetime
-    call_id: str | None
+    key: str = Field(exclude=True)
+    """The name of its staging folder."""
+    is_installing: bool = Field(exclude=True)
+    """Whether its files are being installed; then it cannot be cancelled."""
+    call_id: str | None = Field(exclude=True)
     """The id of the call that requested it, if known."""
+
+    @property
+    def request(self) -> DownloadRequest:
+        """What was requested."""
+        return DownloadRequest(provider=self.provider, artist=self.artist, album=self.album, url=self.url)
 
 
 class QueueStats(GenericResult):
@@ -220,8 +231,10 @@ class DownloadQueue:
         Only the one worker calls this, between two downloads.
         """
         now = self._now()
-        if not self._has_work(now):
-            return None
+        is_work = _is_due(now) | (downloads.c.state == DownloadState.RUNNING)
+        with self._database.read() as connection:  # without the write lock
+            if connection.execute(select(true()).where(is_work).limit(1)).first() is None:
+                return None
         with self._database.begin() as connection:
             self._requeue_lost(connection, now)
             due = select(downloads.c.id).where(_is_due(now)).order_by(downloads.c.id).limit(1)
@@ -273,12 +286,6 @@ class DownloadQueue:
             if connection.execute(changed).rowcount != 1:
                 raise DownloadCancelledError
 
-    def _has_work(self, now: datetime) -> bool:
-        """Tell whether there is a download to take or to requeue, without taking the write lock."""
-        is_work = _is_due(now) | (downloads.c.state == DownloadState.RUNNING)
-        with self._database.read() as connection:
-            return connection.execute(select(true()).where(is_work).limit(1)).first() is not None
-
     def _requeue_lost(self, connection: Connection, now: datetime) -> None:
         """Requeue the downloads of dead workers; fail those that too many workers died with."""
         attempts = downloads.c.attempts + 1
@@ -299,7 +306,7 @@ class DownloadQueue:
 
     def _reopen(self, connection: Connection, download: Download) -> None:
         """Make a closed download open again."""
-        open_key = _open_key(download.user, download)
+        open_key = _open_key(download.user, download.request)
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
@@ -363,5 +370,5 @@ def _get(connection: Connection, download_id: int, *, user: str | None = None, l
 
 
 def _download(row: Any) -> Download:
-    values = {name: row._mapping[name] for name in Download.__dataclass_fields__ if name in downloads.c}
-    return Download(**{**values, "state": DownloadState(row.state)}, user=row.user_name)
+    values = {name: row._mapping[name] for name in Download.model_fields if name in downloads.c}
+    return Download(**values, user=row.user_name)

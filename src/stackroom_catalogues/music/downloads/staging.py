@@ -12,7 +12,7 @@ file leaves the staging folder only by being installed, so after a kill the next
 import filecmp
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stackroom.api import StorageError
@@ -65,8 +65,8 @@ class Staging:
 
     def remove_empty(self, key: str) -> None:
         """Remove the staging folder of a download that has no file in it."""
-        if not any((self._root / key).glob("*")):
-            self.remove(key)
+        with suppress(OSError):
+            (self._root / key).rmdir()
 
     def sweep(self, kept: Collection[str]) -> None:
         """Remove the staging folders of all downloads but these."""
@@ -84,14 +84,14 @@ def _install(staged: Path, target: Path) -> None:
     """Install what has come of an album. Commit point: the rename of the folder, or of each file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     files = sorted(staged.iterdir())
-    if not target.exists() and not files:
-        raise StorageError(f"{target}: the files of the album are gone from the staging folder; retry the download")
-    if not target.exists():
-        staged.rename(target)
-    else:
+    if target.exists():
         for path in files:
             _install_file(path, target)
         sync_folder(target)
+    elif files:
+        staged.rename(target)
+    else:
+        raise StorageError(f"{target}: the files of the album are gone from the staging folder; retry the download")
     sync_folder(target.parent)
 
 

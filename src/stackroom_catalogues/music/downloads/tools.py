@@ -1,7 +1,7 @@
 """`downloads.query` and `downloads.action`: the download queue, and requests to it."""
 
 from collections.abc import Callable
-from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from stackroom.api import (
     PricedResult,
     Principal,
     ToolSpec,
-    result_text,
+    catalogue_tool,
 )
 from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
@@ -44,29 +44,6 @@ class DownloadsActionParams(GenericParams):
     provider: str | None = None
 
 
-class DownloadShown(GenericResult):
-    """A download."""
-
-    headline: ClassVar[str] = ""
-
-    id: int
-    state: DownloadState
-    user: str
-    provider: str
-    artist: str | None
-    album: str | None
-    url: str | None
-    folder: str | None
-    attempts: int
-    next_attempt_at: datetime | None
-    received_bytes: int
-    total_bytes: int | None
-    error_code: str | None
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
-
-
 class DownloadsResult(PricedResult, GenericResult):
     """The answer of `downloads.query`: counts, or a page of downloads, or one."""
 
@@ -74,7 +51,7 @@ class DownloadsResult(PricedResult, GenericResult):
     long_texts: ClassVar[tuple[str, ...]] = ("error", "url", "folder")
 
     stats: Annotated[QueueStats | None, BARE_OBJECT_OR_NULL]
-    downloads: Annotated[list[DownloadShown], BARE_LIST]
+    downloads: Annotated[list[Download], BARE_LIST]
     total: int
     has_more: bool
 
@@ -82,7 +59,7 @@ class DownloadsResult(PricedResult, GenericResult):
 class DownloadsActionResult(GenericResult):
     """The answer of `downloads.action`: the download that it is about, and whether it is new."""
 
-    download: Annotated[DownloadShown, BARE_OBJECT_OR_NULL]
+    download: Annotated[Download, BARE_OBJECT_OR_NULL]
     created: bool = False
 
 
@@ -108,21 +85,20 @@ class DownloadsTools:
         return DownloadsResult(stats=shown, downloads=list(map(_shown, page)), total=total, has_more=has_more)
 
     def act(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
-        """Request, retry, cancel or show a download of the caller's; an administrator may act on all."""
+        """Request an album to be downloaded, retry or cancel a download, or its status."""
         self._require_visible(principal)
         if params.action == "request":
             wanted = params.model_dump(include={"provider", "artist", "album", "url"})
             download, is_new = self._downloads.request(principal.name, **wanted, call_id=call_id)
             return DownloadsActionResult(download=_shown(download), created=is_new)
-        owner = None if Action.SERVER_ADMIN in principal.actions else principal.name
-        downloads = self._downloads
-        acts: dict[str, Callable[..., Download]] = {
-            "retry": downloads.retry,
-            "cancel": downloads.cancel,
-            "status": downloads.queue.get,
+        owner = None if Action.SERVER_ADMIN in principal.actions else principal.name  # who may act on all
+        act: dict[str, Callable[..., Download]] = {
+            "retry": self._downloads.retry,
+            "cancel": self._downloads.cancel,
+            "status": self._downloads.queue.get,
         }
         download_id = require_argument("id", params.id, params.action)
-        return DownloadsActionResult(download=_shown(acts[params.action](download_id, user=owner)))
+        return DownloadsActionResult(download=_shown(act[params.action](download_id, user=owner)))
 
     def _require_visible(self, principal: Principal) -> None:
         """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
@@ -135,38 +111,28 @@ class DownloadsTools:
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
     """Declare the tools of the queue, for callers who may see the catalogue that albums are added to."""
     tools = DownloadsTools(downloads, catalogue)
-    return [
-        ToolSpec(
-            name="downloads.query",
-            description="The download queue: counts, its items, or one item.",
-            params=DownloadsQueryParams,
-            result=DownloadsResult,
-            action=Action.VIEW_ANALYTICS,
-            cost=Cost.READ,
-            run=tools.query,
-            text=result_text,
-            count_of=attrgetter("total"),
-        ),
-        ToolSpec(
-            name="downloads.action",
-            description="Request an album to be downloaded, retry or cancel a download, or its status.",
-            params=DownloadsActionParams,
-            result=DownloadsActionResult,
-            action=Action.REQUEST_CONTENT,
-            cost=Cost.WRITE,
-            costs=lambda arguments: Cost.READ if arguments.get("action") == "status" else Cost.WRITE,
-            read_only=False,
-            wants_call_id=True,
-            run=tools.act,
-            text=result_text,
-        ),
-    ]
+    declare = partial(catalogue_tool, cacheable=False)
+    query = declare(
+        name="downloads.query",
+        description="The download queue: counts, its items, or one item.",
+        action=Action.VIEW_ANALYTICS,
+        run=tools.query,
+        count_of=attrgetter("total"),
+    )
+    act = declare(
+        name="downloads.action",
+        action=Action.REQUEST_CONTENT,
+        cost=Cost.WRITE,
+        costs=lambda arguments: Cost.READ if arguments.get("action") == "status" else Cost.WRITE,
+        read_only=False,
+        wants_call_id=True,
+        run=tools.act,
+    )
+    return [query, act]
 
 
-def _shown(download: Download) -> DownloadShown:
-    values = {name: getattr(download, name) for name in DownloadShown.model_fields}
-    if download.url is not None:
-        values["url"] = download.url.partition("?")[0]  # the query often has a key
-    if download.state is not DownloadState.QUEUED:
-        values["next_attempt_at"] = None
-    return DownloadShown(**values)
+def _shown(download: Download) -> Download:
+    """Return a download without the query of its URL, which often has a key, and without an attempt that is over."""
+    is_queued = download.state is DownloadState.QUEUED
+    url = download.url and download.url.partition("?")[0]
+    return download.model_copy(update={"url": url, **({} if is_queued else {"next_attempt_at": None})})
