@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints
 from stackroom.api import (
     Action,
     BodyParams,
-    CallerMedia,
     Cost,
     Endpoint,
     EndpointRequest,
@@ -128,16 +127,15 @@ def open_store(request: AnyRequest) -> Any:
     return open_player(music_catalogues(request.catalogues)[0].open_storage())
 
 
-def _get_record(request: AnyRequest, record_id: str, kinds: Sequence[str], *, field: str) -> Placed:
-    """Return the record of an id; refuse an unknown one, and one of another kind."""
-    found = find_placed(open_libraries(request), [record_id]).get(record_id)
-    if found is None:
-        raise NotFoundError(f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids")
-    if found.record.kind not in kinds:
-        raise InputError(
-            f"'{field}': '{record_id[:200]}' is of the kind {found.record.kind}; give the id of a {kinds[0]}"
-        )
-    return found
+def _get_records(request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], *, field: str) -> list[Placed]:
+    """Return the records of ids; refuse unknown ones, and those of other kinds."""
+    found = find_placed(open_libraries(request), ids)
+    for record_id in ids:
+        if record_id not in found:
+            raise NotFoundError(f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids")
+        if (kind := found[record_id].record.kind) not in kinds:
+            raise InputError(f"'{field}': '{record_id[:200]}' is of the kind {kind}; give the id of a {kinds[0]}")
+    return [found[record_id] for record_id in ids]
 
 
 def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
@@ -159,7 +157,7 @@ def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
 
 def like(request: EndpointRequest[None, None]) -> None:
     """Like an artist, an album or a track."""
-    placed = _get_record(request, request.path["id"], KINDS, field="id")
+    (placed,) = _get_records(request, [request.path["id"]], KINDS, field="id")
     open_store(request).like(request.principal.name, placed.record.id, placed.record.kind)
 
 
@@ -172,38 +170,30 @@ def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> Playlists
     """List the caller's playlists, by name."""
     offset, limit = request.query.offset, request.query.limit
     shown, total = open_store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
-    results = _playlist_results(request.media, shown)
+    results = _with_missing(request, *shown)
     return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
 
 
 def get_playlist(request: EndpointRequest[None, None]) -> PlaylistResult:
     """Return a playlist of the caller's."""
-    return _shown_playlist(request, open_store(request).get_playlist(request.principal.name, request.path["id"]))
+    return _with_missing(request, open_store(request).get_playlist(request.principal.name, request.path["id"]))[0]
 
 
 def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Create a playlist."""
     tracks = request.body.tracks or []
-    _require_tracks(request, tracks)
-    return _shown_playlist(
-        request, open_store(request).create_playlist(request.principal.name, request.body.name, tracks)
-    )
+    _get_records(request, tracks, (TRACK,), field="tracks")
+    made = open_store(request).create_playlist(request.principal.name, request.body.name, tracks)
+    return _with_missing(request, made)[0]
 
 
 def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Rename a playlist, and replace its tracks where they are given."""
     store, user, subject = open_store(request), request.principal.name, request.path["id"]
     known = store.get_playlist(user, subject).tracks
-    _require_tracks(request, [track for track in request.body.tracks or () if track not in known])
-    return _shown_playlist(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))
-
-
-def _require_tracks(request: AnyRequest, ids: Sequence[str]) -> None:
-    """Refuse ids that are not of tracks."""
-    found = find_placed(open_libraries(request), ids)
-    for track_id in ids:
-        if track_id not in found or found[track_id].record.kind != TRACK:
-            _get_record(request, track_id, (TRACK,), field="tracks")
+    added = [track for track in request.body.tracks or () if track not in known]
+    _get_records(request, added, (TRACK,), field="tracks")
+    return _with_missing(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))[0]
 
 
 def delete_playlist(request: EndpointRequest[None, None]) -> None:
@@ -214,7 +204,7 @@ def delete_playlist(request: EndpointRequest[None, None]) -> None:
 def note_play(request: EndpointRequest[None, PlayParams]) -> None:
     """Record that the caller played a track, for their list and for analytics."""
     user, seconds = request.principal.name, request.body.seconds
-    placed = _get_record(request, request.body.track_id, (TRACK,), field="track_id")
+    (placed,) = _get_records(request, [request.body.track_id], (TRACK,), field="track_id")
     length_s = float(placed.record.get("seconds") or 0.0)
     if length_s and seconds > length_s + ROUNDING_S:
         raise InputError(
@@ -251,13 +241,9 @@ def list_endpoints() -> list[Endpoint]:
     ]
 
 
-def _shown_playlist(request: AnyRequest, playlist: PlaylistResult) -> PlaylistResult:
-    return _playlist_results(request.media, [playlist])[0]
-
-
-def _playlist_results(media: CallerMedia, playlists: Sequence[PlaylistResult]) -> list[PlaylistResult]:
+def _with_missing(request: AnyRequest, *playlists: PlaylistResult) -> list[PlaylistResult]:
     """Return playlists, each with the tracks that no longer exist for the caller."""
-    missing = set(media.missing_among([track for playlist in playlists for track in playlist.tracks]))
+    missing = set(request.media.missing_among([track for playlist in playlists for track in playlist.tracks]))
     return [
         playlist.model_copy(update={"missing": [one for one in dict.fromkeys(playlist.tracks) if one in missing]})
         for playlist in playlists

@@ -169,17 +169,13 @@ def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None
         name=str(record.get("name")),
         artists=[Named(id=one, name=called) for one, called in zip(ids, names, strict=False)],
         album=Named(id=str(album_id), name=str(record.get("album") or "")) if album_id else None,
-        year=record.get("year"),
-        seconds=record.get("seconds"),
-        disc=record.get("disc"),
-        position=record.get("position"),
         genres=genre_names(record),
         plays=placed.plays,
         playable=is_playable(record),
         suffix=PurePath(str(record.get("file"))).suffix[1:].lower() if is_playable(record) else None,
-        added=record.get("added"),
         count=count,
         image=f"/v1/media/{quote(name, safe='')}/cover/{quote(pictured)}" if pictured else None,
+        **{field: record.get(field) for field in ("year", "seconds", "disc", "position", "added")},
     )
 
 
@@ -311,9 +307,6 @@ class ListenAnswer:
         ]
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
-    def _iter_newest(self, kind: str) -> Iterator[Placed]:
-        return self._iter_placed(self._keyed(kind, "new"))
-
     def _radio(self) -> ListenResult:
         """Return tracks that are like a record, or like what the caller likes and plays, and then any by chance."""
         seeds = self._seeds() if self._query.id else self._own_seeds()
@@ -331,16 +324,14 @@ class ListenAnswer:
 
     def _seeds(self) -> list[Placed]:
         placed = self._get(None)
-        if placed.record.kind == ARTIST:
-            tracks = placed.library.top_tracks_of(placed.record)
-        else:
-            tracks = placed.library.tracks_of(placed.record)
-        return [Placed(placed.library, track) for track in tracks[:RADIO_SEEDS]]
+        library = placed.library
+        list_tracks = library.top_tracks_of if placed.record.kind == ARTIST else library.tracks_of
+        return [Placed(library, track) for track in list_tracks(placed.record)[:RADIO_SEEDS]]
 
     def _own_seeds(self) -> list[Placed]:
         store = self._open_store()
-        ids = [like.id for like in store.list_likes(self._user)[0] if like.kind == TRACK]
-        ids = list(dict.fromkeys([*ids, *store.list_plays(self._user)]))
+        liked = [like.id for like in store.list_likes(self._user)[0] if like.kind == TRACK]
+        ids = list(dict.fromkeys([*liked, *store.list_plays(self._user)]))
         found = find_placed(self._libraries, RANDOM.sample(ids, min(len(ids), RADIO_SEEDS)))
         return [placed for placed in found.values() if placed.record.kind == TRACK]
 
@@ -352,10 +343,9 @@ class ListenAnswer:
                 for facet in library.reader.facets("genres", scope=library.scope(kind)):
                     counts.setdefault((facet.category, facet.value), [0, 0])[place] += facet.count
         ordered = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
-        shown = ordered[self._query.offset : self._query.offset + self._query.limit]
         listed = [
             ListedGenre(category=category, name=name, tracks=tracks, albums=albums)
-            for (category, name), (tracks, albums) in shown
+            for (category, name), (tracks, albums) in ordered[self._query.offset :][: self._query.limit]
         ]
         return ListenResult(genres=listed)
 
@@ -366,8 +356,9 @@ class ListenAnswer:
 
     def _recent(self) -> ListenResult:
         """Return the newest albums, and the newest tracks that can be played."""
-        ready = (one for one in self._iter_newest(TRACK) if is_playable(one.record))
-        return ListenResult(albums=self._page(self._iter_newest(ALBUM)), tracks=self._page(ready))
+        albums, tracks = (self._iter_placed(self._keyed(kind, "new")) for kind in (ALBUM, TRACK))
+        ready = (one for one in tracks if is_playable(one.record))
+        return ListenResult(albums=self._page(albums), tracks=self._page(ready))
 
     def _artist(self) -> ListenResult:
         artist = self._get(ARTIST)
@@ -392,30 +383,26 @@ class ListenAnswer:
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
-        found = find_placed(self._libraries, [like.id for like in likes])
-        groups = {
-            GROUP_OF[kind]: self._page([found[like.id] for like in likes if like.kind == kind and like.id in found])
-            for kind in KINDS
-        }
-        missing = [like.id for like in likes if like.id not in found]
+        placed, missing = self._kept([like.id for like in likes])
+        groups = {GROUP_OF[kind]: self._page([one for one in placed if one.record.kind == kind]) for kind in KINDS}
         return ListenResult(missing=missing).model_copy(update=groups)
 
     def _plays(self) -> ListenResult:
         """Return the tracks that the caller played, and their albums: the most played first, or the latest."""
         plays = self._open_store().list_plays(self._user, latest_first=self._query.list == "heard")
-        found = find_placed(self._libraries, list(plays))
-        heard = [replace(found[track], plays=count) for track, count in plays.items() if track in found]
-        ids = list(dict.fromkeys(str(one.record.get("album_id")) for one in heard))
-        albums = find_placed(self._libraries, ids)
-        ordered = [albums[album] for album in ids if album in albums]
-        return ListenResult(albums=self._page(ordered), tracks=self._page(heard))
+        heard = [replace(one, plays=plays[one.record.id]) for one in self._kept(list(plays))[0]]
+        albums, _ = self._kept(list(dict.fromkeys(str(one.record.get("album_id")) for one in heard)))
+        return ListenResult(albums=self._page(albums), tracks=self._page(heard))
 
     def _playlist(self) -> ListenResult:
         playlist = self._open_store().get_playlist(self._user, self._query.id)
-        found = find_placed(self._libraries, playlist.tracks)
-        tracks = [found[track] for track in playlist.tracks if track in found]
-        missing = [track for track in dict.fromkeys(playlist.tracks) if track not in found]
+        tracks, missing = self._kept(playlist.tracks)
         return ListenResult(name=playlist.name, tracks=self._page(tracks), missing=missing)
+
+    def _kept(self, ids: Sequence[str]) -> tuple[list[Placed], list[str]]:
+        """Return the records of ids in their order, and the ids that have none."""
+        found = find_placed(self._libraries, ids)
+        return [found[one] for one in ids if one in found], [one for one in dict.fromkeys(ids) if one not in found]
 
     def _get(self, kind: str | None) -> Placed:
         """Return the record of the requested id, which must be of a kind where one is given."""

@@ -1,6 +1,7 @@
 """Likes and playlists as kinds of `catalog.mutate`, so that an assistant can keep what it chose for its user."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from stackroom.api import (
@@ -74,9 +75,8 @@ def _change_playlist(store: Any, libraries: Sequence[MusicLibrary], user: str, r
     name, (tracks, notes) = request.fields.get("name", before.get("name")), _list_tracks(libraries, request.fields)
     if not isinstance(name, str):
         raise InputError("'fields': a playlist needs a 'name', a text")
-    kept = (
-        store.put_playlist(user, known.id, name, tracks) if known else store.create_playlist(user, name, tracks or [])
-    )
+    put = partial(store.put_playlist, user, known.id) if known else partial(store.create_playlist, user)
+    kept = put(name, tracks if known else tracks or [])
     after = {"name": kept.name, "tracks": list(kept.tracks)}
     return OwnChange(id=kept.id, op=Op.UPDATE if known else Op.INSERT, before=before, after=after, notes=notes)
 

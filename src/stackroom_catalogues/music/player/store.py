@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
 from stackroom.api.server import users, utc_now
@@ -51,10 +51,10 @@ class Player:
         """Add a like, unless there is one."""
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
-            mine = _likes.c.user_id == user_id
-            if connection.execute(select(_likes).where(mine, _likes.c.record_id == record_id)).first() is not None:
+            mine = select(_likes).where(_likes.c.user_id == user_id)
+            if connection.execute(mine.where(_likes.c.record_id == record_id)).first() is not None:
                 return
-            _require_room(connection, _likes, mine, MOST_LIKES, "likes")
+            _require_room(connection, mine, MOST_LIKES, "likes")
             row = {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": self._now()}
             connection.execute(_likes.insert(), row)
 
@@ -86,7 +86,8 @@ class Player:
         _require_playlist(made)
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
-            _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
+            mine = select(_playlists).where(_playlists.c.user_id == user_id)
+            _require_room(connection, mine, MOST_PLAYLISTS, "playlists")
             row = {"id": made.id, "user_id": user_id, "name": name, "updated_at": made.updated_at}
             connection.execute(_playlists.insert(), row)
             _put_tracks(connection, user_id, made)
@@ -97,8 +98,7 @@ class Player:
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             former = _get_playlist(connection, user, playlist_id)
-            kept = former.tracks if tracks is None else tracks
-            changed = _playlist(former.id, name, self._now(), kept)
+            changed = _playlist(former.id, name, self._now(), former.tracks if tracks is None else tracks)
             _require_playlist(changed)
             row = _playlists.update().where(_playlists.c.id == changed.id)
             connection.execute(row.values(name=name, updated_at=changed.updated_at))
@@ -178,31 +178,26 @@ def _playlist(playlist_id: str, name: str, updated_at: datetime, tracks: Sequenc
 
 def _put_tracks(connection: Connection, user_id: int, playlist: PlaylistResult) -> None:
     """Insert the tracks of a playlist that has none yet."""
-    tracks = playlist.tracks
-    theirs = _playlists.c.user_id == user_id
-    others = select(func.count()).select_from(_tracks.join(_playlists)).where(theirs)
-    together = connection.execute(others).scalar_one() + len(tracks)
-    if together > MOST_TRACKS_IN_ALL:
-        most = MOST_TRACKS_IN_ALL
+    others = select(_tracks).join(_playlists).where(_playlists.c.user_id == user_id)
+    together, most = _count(connection, others) + len(playlist.tracks), MOST_TRACKS_IN_ALL
+    if together > most:
         raise ConflictError(
             f"your playlists would have {together} tracks together, and {most} is the limit; remove some first"
         )
-    rows = [{"playlist_id": playlist.id, "position": at, "track_id": id_} for at, id_ in enumerate(tracks, start=1)]
-    if rows:
+    places = enumerate(playlist.tracks, start=1)
+    if rows := [{"playlist_id": playlist.id, "position": at, "track_id": track} for at, track in places]:
         connection.execute(_tracks.insert(), rows)
 
 
 def _require_playlist(playlist: PlaylistResult) -> None:
-    name, tracks = playlist.name, playlist.tracks
-    if not name.strip() or len(name) > LONGEST_NAME:
+    if not playlist.name.strip() or len(playlist.name) > LONGEST_NAME:
         raise InputError(f"'name' must have 1 to {LONGEST_NAME} characters")
-    if NUL in name:
+    if NUL in playlist.name:
         raise InputError("'name' contains U+0000, which cannot be stored; leave it out")
-    if len(tracks) > MOST_TRACKS:
-        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {len(tracks)}; make two of it")
+    if (count := len(playlist.tracks)) > MOST_TRACKS:
+        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {count}; make two of it")
 
 
-def _require_room(connection: Connection, table: Table, mine: ColumnElement[bool], most: int, what: str) -> None:
-    count = connection.execute(select(func.count()).select_from(table).where(mine)).scalar_one()
-    if count >= most:
+def _require_room(connection: Connection, mine: Select[Any], most: int, what: str) -> None:
+    if (count := _count(connection, mine)) >= most:
         raise ConflictError(f"you have {count} {what}, and {most} is the limit; remove one first")

@@ -33,48 +33,51 @@ class Forms:
 
     def of(self, record: ListedRecord) -> Form:
         """Return a record in the form of its kind."""
-        form = {ARTIST: self._artist, ALBUM: self._album, TRACK: self._song}[record.kind](record)
+        form = {ARTIST: _artist, ALBUM: _album, TRACK: _song}[record.kind](record)
         starred = self._starred.get(record.id)
-        return _known({**form, "id": record.id, "starred": _moment(starred) if starred else None})
-
-    def _artist(self, artist: ListedRecord) -> Form:
-        return {"name": artist.name, "albumCount": artist.count or 0, "coverArt": _cover(artist)}
-
-    def _album(self, album: ListedRecord) -> Form:
-        """Return an album, with what makes it a folder to older clients."""
-        return {
-            **_shared(album),
-            "isDir": True,
-            "name": album.name,
-            "album": album.name,
-            "parent": next((artist.id for artist in album.artists), None),
-            "songCount": album.count or 0,
-            "duration": round(album.seconds or 0),
-            "created": f"{album.added or UNKNOWN_DAY}T00:00:00Z",
-        }
-
-    def _song(self, song: ListedRecord) -> Form:
-        return {
-            **_shared(song),
-            "isDir": False,
-            "isVideo": False,
-            "type": "music",
-            "mediaType": "song",
-            "parent": song.album.id if song.album else None,
-            "album": song.album.name if song.album else None,
-            "albumId": song.album.id if song.album else None,
-            "track": song.position,
-            "discNumber": song.disc,
-            "duration": None if song.seconds is None else round(song.seconds),
-            "suffix": song.suffix,
-            "contentType": MIME_TYPES.get(f".{song.suffix}"),
-            "created": f"{song.added}T00:00:00Z" if song.added else None,
-        }
+        form |= {"id": record.id, "starred": _moment(starred) if starred else None}
+        return {name: value for name, value in form.items() if value not in (None, [])}
 
     def index(self, artists: Sequence[ListedRecord]) -> list[Form]:
         """Return artists by the first letter of their names; they come in the order of these."""
         groups = groupby(artists, key=lambda artist: _letter(artist.name))
         return [{"name": letter, "artist": [self.of(artist) for artist in some]} for letter, some in groups]
+
+
+def _artist(artist: ListedRecord) -> Form:
+    return {"name": artist.name, "albumCount": artist.count or 0, "coverArt": _cover(artist)}
+
+
+def _album(album: ListedRecord) -> Form:
+    """Return an album, with what makes it a folder to older clients."""
+    return {
+        **_shared(album),
+        "isDir": True,
+        "name": album.name,
+        "album": album.name,
+        "parent": next((artist.id for artist in album.artists), None),
+        "songCount": album.count or 0,
+        "duration": round(album.seconds or 0),
+        "created": f"{album.added or UNKNOWN_DAY}T00:00:00Z",
+    }
+
+
+def _song(song: ListedRecord) -> Form:
+    album = {"parent": song.album.id, "album": song.album.name, "albumId": song.album.id} if song.album else {}
+    return {
+        **_shared(song),
+        **album,
+        "isDir": False,
+        "isVideo": False,
+        "type": "music",
+        "mediaType": "song",
+        "track": song.position,
+        "discNumber": song.disc,
+        "duration": None if song.seconds is None else round(song.seconds),
+        "suffix": song.suffix,
+        "contentType": MIME_TYPES.get(f".{song.suffix}"),
+        "created": f"{song.added}T00:00:00Z" if song.added else None,
+    }
 
 
 def playlist_form(playlist: Any, owner: str, lengths: Mapping[str, float]) -> Form:
@@ -103,11 +106,12 @@ def lyrics_form(lines: Sequence[LyricsLine], song: ListedRecord) -> Form:
 
 def _shared(record: ListedRecord) -> Form:
     """Return what albums and songs have alike."""
+    names = ", ".join(artist.name for artist in record.artists) or None
     return {
         "title": record.name,
         "sortName": sorted_as(record.name),
-        "artist": ", ".join(artist.name for artist in record.artists) or None,
-        "displayArtist": ", ".join(artist.name for artist in record.artists) or None,
+        "artist": names,
+        "displayArtist": names,
         "artistId": next((artist.id for artist in record.artists), None),
         "artists": [{"id": artist.id, "name": artist.name} for artist in record.artists],
         "year": record.year,
@@ -123,10 +127,6 @@ def _cover(record: ListedRecord) -> str | None:
     if record.image is None:
         return None
     return record.album.id if record.album else record.id
-
-
-def _known(form: Form) -> Form:
-    return {name: value for name, value in form.items() if value not in (None, [])}
 
 
 def _moment(at: datetime) -> str:

@@ -45,8 +45,6 @@ ALLOWED = ("streamRole", "downloadRole", "playlistRole", "scrobblingEnabled")
 REFUSED = ("adminRole", "settingsRole", "uploadRole", "coverArtRole", "commentRole", "podcastRole", "jukeboxRole")
 FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
 
-Count = WholeNumber
-
 
 class Params(QueryParams):
     """The form of the answer, and the catalogue that is meant."""
@@ -62,7 +60,7 @@ class IdParams(Params):
     """A record or playlist, and how many are wanted that are like it."""
 
     id: str = Field(description="the id of a record or playlist")
-    count: Count = Field(default=50, ge=1, le=MOST)
+    count: WholeNumber = Field(default=50, ge=1, le=MOST)
 
 
 class ListParams(Params):
@@ -70,11 +68,11 @@ class ListParams(Params):
 
     type: str = ""
     genre: str = ""
-    from_year: Count | None = None
-    to_year: Count | None = None
-    size: Count = Field(default=10, ge=1, le=MOST)
-    count: Count = Field(default=10, ge=1, le=MOST)
-    offset: Count = 0
+    from_year: WholeNumber | None = None
+    to_year: WholeNumber | None = None
+    size: WholeNumber = Field(default=10, ge=1, le=MOST)
+    count: WholeNumber = Field(default=10, ge=1, le=MOST)
+    offset: WholeNumber = 0
 
 
 class SearchParams(Params):
@@ -82,13 +80,13 @@ class SearchParams(Params):
 
     query: str = ""
     artist: str = ""
-    count: Count = Field(default=50, ge=1, le=MOST)
-    artist_count: Count = Field(default=20, le=MOST)
-    artist_offset: Count = 0
-    album_count: Count = Field(default=20, le=MOST)
-    album_offset: Count = 0
-    song_count: Count = Field(default=20, le=MOST)
-    song_offset: Count = 0
+    count: WholeNumber = Field(default=50, ge=1, le=MOST)
+    artist_count: WholeNumber = Field(default=20, le=MOST)
+    artist_offset: WholeNumber = 0
+    album_count: WholeNumber = Field(default=20, le=MOST)
+    album_offset: WholeNumber = 0
+    song_count: WholeNumber = Field(default=20, le=MOST)
+    song_offset: WholeNumber = 0
 
 
 class KeptParams(Params):
@@ -136,9 +134,11 @@ class SubsonicCall:
         given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
         return player.list_music(replace(self._request, query=ListenParams.model_construct(**given)))
 
-    def _item(self, found: ListenResult) -> Form:
+    def _record(self, kind: str) -> tuple[ListenResult, Form]:
+        """Return the lists of the record of a kind that is meant, and its form."""
+        found = self._ask(kind, id=self._query.id)
         assert found.item is not None, "a list of one record has it"
-        return self._forms.of(found.item)
+        return found, self._forms.of(found.item)
 
     def ping(self) -> Form:
         """Answer, so that clients know that they are logged in."""
@@ -186,17 +186,17 @@ class SubsonicCall:
 
     def get_artist(self) -> Form:
         """Return an artist with their albums."""
-        found = self._ask("artist", id=self._query.id)
-        return {"artist": {**self._item(found), "album": self._forms.all_of(found.albums)}}
+        found, artist = self._record("artist")
+        return {"artist": {**artist, "album": self._forms.all_of(found.albums)}}
 
     def get_album(self) -> Form:
         """Return an album with its songs."""
-        found = self._ask("album", id=self._query.id)
-        return {"album": {**self._item(found), "song": self._forms.all_of(found.tracks)}}
+        found, album = self._record("album")
+        return {"album": {**album, "song": self._forms.all_of(found.tracks)}}
 
     def get_song(self) -> Form:
         """Return a song."""
-        return {"song": self._item(self._ask("track", id=self._query.id))}
+        return {"song": self._record("track")[1]}
 
     def get_album_list(self) -> Form:
         """List albums, in one of the orders that clients know."""
@@ -230,14 +230,14 @@ class SubsonicCall:
 
     def get_random_songs(self) -> Form:
         """Return songs like those that the caller likes and plays, and others by chance."""
-        query: ListParams = self._query
-        narrowed = {"genre": query.genre, "from_year": query.from_year, "to_year": query.to_year}
-        return {"randomSongs": {"song": self._songs("radio", playable=True, limit=query.size, **narrowed)}}
+        narrowed = self._query.model_dump(include={"genre", "from_year", "to_year"})
+        return {"randomSongs": {"song": self._songs("radio", playable=True, limit=self._query.size, **narrowed)}}
 
     def get_similar_songs(self) -> Form:
         """Return songs that are like a song, an album, or the songs of an artist."""
-        found = self._songs("radio", id=self._query.id, playable=True, limit=self._query.count)
-        return {"similarSongs": {"song": found}}
+        return {
+            "similarSongs": {"song": self._songs("radio", id=self._query.id, playable=True, limit=self._query.count)}
+        }
 
     def get_top_songs(self) -> Form:
         """Return the most played songs of an artist."""
@@ -254,16 +254,11 @@ class SubsonicCall:
         """Search artists, albums and songs; without words, everything is listed."""
         query: SearchParams = self._query
         words = query.query.strip().strip('"')
-        parts = {
-            "artist": ("artists", query.artist_offset, query.artist_count),
-            "album": ("albums", query.album_offset, query.album_count),
-            "song": ("tracks", query.song_offset, query.song_count),
-        }
         found = {}
-        for name, (group, offset, limit) in parts.items():
+        for name, group in (("artist", "artists"), ("album", "albums"), ("song", "tracks")):
+            offset, limit = getattr(query, f"{name}_offset"), getattr(query, f"{name}_count")
             if limit:
-                result = self._ask(group, q=words, offset=offset, limit=limit)
-                found[name] = self._forms.all_of(getattr(result, group))
+                found[name] = self._forms.all_of(getattr(self._ask(group, q=words, offset=offset, limit=limit), group))
         return {"searchResult": found}
 
     def get_starred(self) -> Form:
@@ -286,7 +281,7 @@ class SubsonicCall:
         return {}
 
     def scrobble(self) -> Form:
-        """Count songs as played; that one begins is not kept."""
+        """WholeNumber songs as played; that one begins is not kept."""
         ids = _required("id", self._query.id) if self._query.submission else []
         placed = find_placed(open_libraries(self._request), ids)
         for song_id in ids:
@@ -316,11 +311,9 @@ class SubsonicCall:
         """Create a playlist, or replace the songs of one."""
         query: KeptParams = self._query
         if query.playlist_id:
-            kept = self._put(query.playlist_id, query.song_id)
-        else:
-            body = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
-            kept = player.create_playlist(replace(self._request, body=body))
-        return self._playlist(kept)
+            return self._playlist(self._put(query.playlist_id, query.song_id))
+        body = player.PlaylistParams(name=_required("name", query.name), tracks=query.song_id)
+        return self._playlist(player.create_playlist(replace(self._request, body=body)))
 
     def update_playlist(self) -> Form:
         """Rename a playlist, remove songs by their places, and add others at its end."""

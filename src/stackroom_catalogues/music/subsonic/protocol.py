@@ -70,17 +70,12 @@ def _decoded(password: str) -> str:
 
 def render(content: Mapping[str, object], form: str, *, status: str = "ok") -> TextReply:
     """Return an answer as XML or JSON."""
-    head = {
-        "status": status,
-        "version": VERSION,
-        "type": "stackroom",
-        "serverVersion": __version__,
-        "openSubsonic": True,
-    }
+    about = {"type": "stackroom", "serverVersion": __version__, "openSubsonic": True}
+    answer = {"status": status, "version": VERSION, **about, **content}
     if form == "json":
-        document = {"subsonic-response": {**head, **content}}
+        document = {"subsonic-response": answer}
         return TextReply(text=orjson.dumps(document).decode(), media_type="application/json")
-    root = _element("subsonic-response", {"xmlns": NAMESPACE, **head, **content})
+    root = _element("subsonic-response", {"xmlns": NAMESPACE, **answer})
     return TextReply(text=ElementTree.tostring(root, encoding="unicode", xml_declaration=True), media_type="text/xml")
 
 
