@@ -123,12 +123,14 @@ def group_rows(tracks: Iterable[Tagged]) -> list[SourceRow]:
     albums = _albums(ordered)
     artists = _Artists(ordered, albums)
     album_of = {track.place: album for album in albums for track in album.tracks}
-    track_ids = _track_ids(ordered, album_of)
-    return [
-        *_artist_rows(ordered, albums, artists),
-        *(_album_row(album, artists) for album in albums),
-        *(_track_row(track, track_ids[track.place], album_of.get(track.place), artists) for track in ordered),
-    ]
+    track_rows: dict[str, SourceRow] = {}
+    for track in ordered:
+        album = album_of.get(track.place)
+        track_id = _track_id(track, album)
+        track_id = f"{track_id}-{_hash(track.place)}" if track_id in track_rows else track_id
+        track_rows[track_id] = _track_row(track, track_id, album, artists)
+    album_rows = [_album_row(album, artists) for album in albums]
+    return [*_artist_rows(ordered, albums, artists), *album_rows, *track_rows.values()]
 
 
 @lru_cache(maxsize=100_000)
@@ -163,25 +165,26 @@ def _credits(names: Any, mbids: Any) -> tuple[Credit, ...]:
     """Pair names with their ids, if there are equally many."""
     stated = [str(name) for name in names or ()]
     ids = [str(mbid) for mbid in mbids or ()]
-    parted = [part for name in stated for one in SEPARATORS.split(name) for part in _guests_apart(one) if part]
+    parted = [
+        part.strip() for name in stated for one in SEPARATORS.split(name) for part in GUEST.split(one, maxsplit=1)
+    ]
+    parted = [part for part in parted if part]
     for some in (stated, parted):
         if ids and len(some) == len(ids):
             return tuple(Credit(name=name, mbid=mbid) for name, mbid in zip(some, ids, strict=True))
     return tuple(Credit(name=name) for name in dict.fromkeys(parted))
 
 
-def _guests_apart(name: str) -> list[str]:
-    guest = GUEST.search(name)
-    return [name[: guest.start()].strip(), guest["guest"].strip()] if guest and guest.start() else [name.strip()]
-
-
 def _albums(tracks: Sequence[Tagged]) -> list[Album]:
     """Return the albums, by id."""
-    by_folder = _mbids_by_folder(tracks)
+    tracks = [track for track in tracks if track.album]
+    by_folder: dict[Hashable, set[str]] = {}
+    for track in tracks:
+        if track.said.get("album_mbid"):
+            by_folder.setdefault((track.folders, key_of(track.album)), set()).add(track.said["album_mbid"])
     drafts: dict[tuple[str, ...], list[Tagged]] = {}
     for track in tracks:
-        if track.album:
-            drafts.setdefault(_draft_key(track, by_folder), []).append(track)
+        drafts.setdefault(_draft_key(track, by_folder), []).append(track)
     grouped: dict[str, tuple[tuple[Credit, ...], list[Tagged]]] = {}
     for key, some in drafts.items():
         artists = _album_artists(some)
@@ -192,17 +195,11 @@ def _albums(tracks: Sequence[Tagged]) -> list[Album]:
     ]
 
 
-def _mbids_by_folder(tracks: Sequence[Tagged]) -> dict[tuple[tuple[str, ...], str], set[str]]:
-    """Return the MusicBrainz ids of the albums of a name in a folder."""
-    found: dict[tuple[tuple[str, ...], str], set[str]] = {}
-    for track in tracks:
-        if track.album and track.said.get("album_mbid"):
-            found.setdefault((track.folders, key_of(track.album)), set()).add(track.said["album_mbid"])
-    return found
+def _draft_key(track: Tagged, by_folder: Mapping[Hashable, set[str]]) -> tuple[str, ...]:
+    """Return the grouping key of a track's album.
 
-
-def _draft_key(track: Tagged, by_folder: Mapping[tuple[tuple[str, ...], str], set[str]]) -> tuple[str, ...]:
-    """Return the grouping key of a track's album; a track without an id joins those of its folder that have one."""
+    A track without a MusicBrainz id joins the one album of this name in its folder that has an id in `by_folder`.
+    """
     name = key_of(track.album)
     known = {track.said["album_mbid"]} if track.said.get("album_mbid") else by_folder.get((track.folders, name), set())
     if len(known) == 1:
@@ -235,8 +232,7 @@ class _Artists:
         every = [*credited, *(credit for album in albums for credit in album.artists)]
         self._mbids: dict[str, set[str]] = {}
         for credit in every:
-            if credit.mbid:
-                self._mbids.setdefault(credit.key, set()).add(credit.mbid)
+            self._mbids.setdefault(credit.key, set()).update(filter(None, [credit.mbid]))
         spellings: dict[str, list[str]] = {}
         for credit in every:
             spellings.setdefault(self.id_of(credit), []).append(credit.name)
@@ -264,14 +260,9 @@ def _artist_rows(tracks: Sequence[Tagged], albums: Sequence[Album], artists: _Ar
             works[artist_id] = works[artist_id] or list(album.tracks)
     return [
         _row(
-            ARTIST,
-            artist_id,
-            artist_id,
-            name=name,
-            genres=_genres(works[artist_id]),
-            added=_first_added(works[artist_id]),
+            ARTIST, artist_id, artist_id, name=artists.names[artist_id], genres=_genres(some), added=_first_added(some)
         )
-        for artist_id, name in artists.names.items()
+        for artist_id, some in works.items()
     ]
 
 
@@ -299,18 +290,12 @@ def _track_row(track: Tagged, track_id: str, album: Album | None, artists: _Arti
         track.place,
         name=track.title,
         **artists.fields_of(track.artists or (album.artists if album else ())),
-        album_id=album.id if album else None,
-        album=album.name if album else None,
+        **({"album_id": album.id, "album": album.name} if album else {"cover": _cover([track])}),
         composers=list(said.get("composers") or ()),
         genres=_genres([track]),
-        year=said.get("year"),
-        disc=said.get("disc"),
         position=track.position,
-        seconds=said.get("seconds"),
-        plays=said.get("plays"),
         file=said.get("path"),
-        cover=None if album else _cover([track]),
-        added=said.get("added"),
+        **{name: said.get(name) for name in ("year", "disc", "seconds", "plays", "added")},
     )
 
 
@@ -336,7 +321,7 @@ def _genres(tracks: Sequence[Tagged]) -> list[str]:
 def _year(tracks: Sequence[Tagged]) -> int | None:
     """Return the most common year of tracks, ties by first occurrence."""
     counts = Counter(int(track.said["year"]) for track in tracks if track.said.get("year"))
-    return min(counts, key=lambda year: (-counts[year], year)) if counts else None
+    return min(counts, key=lambda year: (-counts[year], year), default=None)
 
 
 def _cover(tracks: Sequence[Tagged]) -> str | None:
@@ -348,19 +333,6 @@ def _cover(tracks: Sequence[Tagged]) -> str | None:
 
 def _first_added(tracks: Sequence[Tagged]) -> str | None:
     return min((str(track.said["added"]) for track in tracks if track.said.get("added")), default=None)
-
-
-def _track_ids(tracks: Sequence[Tagged], album_of: Mapping[str, Album]) -> dict[str, str]:
-    """Return the id of each track by its place."""
-    taken: set[str] = set()
-    ids = {}
-    for track in tracks:
-        track_id = _track_id(track, album_of.get(track.place))
-        if track_id in taken:
-            track_id = f"{track_id}-{_hash(track.place)}"
-        taken.add(track_id)
-        ids[track.place] = track_id
-    return ids
 
 
 def _track_id(track: Tagged, album: Album | None) -> str:

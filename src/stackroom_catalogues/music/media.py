@@ -19,16 +19,11 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         if found is not None and kind is not MediaKind.AUDIO and not found.get("cover") and found.get("album_id"):
             found = view.find_record(RecordId(str(found.get("album_id"))), scope=scope)
         name = found.get("file" if kind is MediaKind.AUDIO else "cover") if found else None
-        return find_file(_roots(catalogue), str(name)) if name else None
+        folders = (*([catalogue.folder] if catalogue.folder else []), *filter(Path.is_dir, catalogue.sources))
+        return find_file(folders, str(name)) if name else None  # its own folder, and those that it was built from
 
     def known_among(principal: Principal, ids: Sequence[str]) -> AbstractSet[str]:
         wanted = [RecordId(record_id) for record_id in dict.fromkeys(ids)]
         return catalogue.shelf.reader().find(wanted, scope=Scope(visibility=principal.visibility)).keys()
 
     return MediaSpec(catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, known_among=known_among)
-
-
-def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:
-    """Return the folders of a catalogue's files: its own, and those that it was built from."""
-    beside = (catalogue.folder,) if catalogue.folder else ()
-    return (*beside, *(source for source in catalogue.sources if source.is_dir()))

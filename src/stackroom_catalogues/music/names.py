@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 
 from stackroom.api import fold_name
 from stackroom_catalogues.music.audio.tags import meant
@@ -48,14 +48,7 @@ class ReleaseNames:
         """Tell whether a name matches one of the set: similar spelling, same numbers."""
         key = _release_key(name)
         others = self._keys.get(tuple(numbers_in(key)), set())
-        matcher = SequenceMatcher(b=key)
-        return key in others or any(_is_alike(matcher, other) for other in others)
-
-
-def _is_alike(matcher: SequenceMatcher[str], other: str) -> bool:
-    """Tell whether a name is spelt like the matcher's; cheap bounds on length and letters decide most."""
-    matcher.set_seq1(other)
-    return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+        return key in others or bool(get_close_matches(key, others, n=1, cutoff=ALIKE))
 
 
 def numbers_in(name: str) -> list[str]:
@@ -68,7 +61,7 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
     done = []
     for what, mend in (
         ("letters decoded as they were meant", meant),
-        ("blanks put right", _spaced),
+        ("blanks put right", lambda text: " ".join((text if " " in text.strip() else text.replace("_", " ")).split())),
         ("the track's number taken off", lambda text: _unnumbered(text, position)),
         ("'feat.' written as usual", lambda text: FEATURING.sub("feat. ", text)),
         ("capitals only where usual", _with_usual_capitals),
@@ -78,11 +71,6 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
             name = better
             done.append(what)
     return name, done
-
-
-def _spaced(text: str) -> str:
-    has_blanks = " " in text.strip()
-    return " ".join((text if has_blanks else text.replace("_", " ")).split())
 
 
 def _unnumbered(text: str, position: int | None) -> str:
@@ -98,11 +86,5 @@ def _with_usual_capitals(text: str) -> str:
     long_words = [word for word in words if len(word) >= LONG_WORD]
     if len(long_words) < 2 or not text.isupper():
         return text
-    small = text.lower()
-    first = WORD.search(small)
-    begins_at = first.start() if first else 0
-    return WORD.sub(lambda found: _capitalised(found[0], is_first=found.start() == begins_at), small)
-
-
-def _capitalised(word: str, *, is_first: bool) -> str:
-    return word if word in SMALL_WORDS and not is_first else word[0].upper() + word[1:]
+    small = WORD.sub(lambda found: found[0] if found[0] in SMALL_WORDS else found[0].capitalize(), text.lower())
+    return WORD.sub(lambda found: found[0].capitalize(), small, count=1)

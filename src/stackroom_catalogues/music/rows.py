@@ -9,8 +9,7 @@ Pictures embedded in files, and the pieces of the sample, are kept in the catalo
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from functools import partial
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,9 +48,8 @@ class GroupedRows(AudioRows):
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield unreadable files, then artists, albums and tracks, once every file has been read."""
         rows = list(super().iter_rows())
-        refused = [row for row in rows if row.problem]
         tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
-        yield from islice([*refused, *group_rows(tracks)], start, None)
+        yield from islice([*(row for row in rows if row.problem), *group_rows(tracks)], start, None)
 
 
 def open_rows(location: str) -> RowSource | None:
@@ -105,9 +103,11 @@ def _keep_covers(folder: Path) -> None:
     there = {one.name for one in kept.iterdir()} if kept.is_dir() else set()
     for name in wanted.keys() - there:
         for path in wanted[name]:
-            if content := _extracted(path, name):
-                _write(kept / name, content)
-                break
+            with suppress(ExpectedError):
+                picture = find_picture(path)
+                if picture and picture.name == name:
+                    _write(kept / name, picture.content)
+                    break
     for name in there - wanted.keys():
         (kept / name).unlink(missing_ok=True)
 
@@ -125,14 +125,6 @@ def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
         if name:
             found.setdefault(str(name), []).append(root.parent / place if root.is_file() else root / place)
     return found
-
-
-def _extracted(path: Path, name: str) -> bytes | None:
-    try:
-        picture = find_picture(path)
-    except ExpectedError:
-        return None
-    return picture[1] if picture and picture[0] == name else None
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -204,11 +196,10 @@ QUERIES = Path(__file__).parent / "chinook.sql"
 
 def find_rows(path: Path) -> WholeRows | None:
     """Return the rows of a file with the tables of Chinook; None for other files."""
-    tables = {row.values.get("name") for row in SqliteRows(path, ReadOptions(query=TABLES_QUERY)).iter_rows()}
-    return WholeRows(path, partial(_read_rows, path)) if tables >= TABLES else None
 
+    def read(*queries: str) -> list[SourceRow]:
+        return [row for query in queries for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()]
 
-def _read_rows(path: Path) -> list[SourceRow]:
-    """Return artists, then albums, then tracks."""
-    queries = QUERIES.read_text(encoding="utf-8").split(";")[:-1]
-    return [row for query in queries for row in SqliteRows(path, ReadOptions(query=query)).iter_rows()]
+    if not {row.values.get("name") for row in read(TABLES_QUERY)} >= TABLES:
+        return None
+    return WholeRows(path, lambda: read(*QUERIES.read_text(encoding="utf-8").split(";")[:-1]))

@@ -73,7 +73,11 @@ def file_of(track_id: str) -> str:
 
 def render(piece: Tune) -> bytes:
     """Return the piece as a WAV file."""
-    return _wav_file(mix(piece))
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+        file.writeframes(np.round(mix(piece) * 32_767).astype("<i2").tobytes())
+    return buffer.getvalue()
 
 
 def seconds_of(piece: Tune) -> float:
@@ -131,22 +135,6 @@ def _tone(frequency_hz: float, *, held_s: float, piece: Tune) -> Samples:
     times = np.arange(round((held_s + piece.ring_s) * SAMPLE_RATE)) / SAMPLE_RATE
     circling = np.exp((-0.4 / piece.decay_s + 2j * np.pi * frequency_hz) * times)
     harmonics = polyval(circling, (0.0, *HARMONICS[: int(SAMPLE_RATE / 2 / frequency_hz)])).imag
-    return np.asarray(harmonics * np.exp(-0.6 / piece.decay_s * times) * _envelope(times, fade_s=piece.ring_s))
-
-
-def _envelope(times: Samples, *, fade_s: float) -> Samples:
-    """Return a loudness that rises from nothing in `ATTACK_S` and falls to nothing in the last `fade_s`, smoothly."""
-    rise = np.clip(times / ATTACK_S, 0, 1)
-    fall = np.clip((times[-1] - times) / fade_s, 0, 1)
-    return np.asarray(np.sin(rise * np.pi / 2) ** 2 * np.sin(fall * np.pi / 2) ** 2)
-
-
-def _wav_file(samples: Samples) -> bytes:
-    """Return samples between -1 and 1 as a WAV file."""
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(np.round(samples * 32_767).astype("<i2").tobytes())
-    return buffer.getvalue()
+    rise, fall = np.clip(times / ATTACK_S, 0, 1), np.clip((times[-1] - times) / piece.ring_s, 0, 1)
+    envelope = np.asarray(np.sin(rise * np.pi / 2) ** 2 * np.sin(fall * np.pi / 2) ** 2)
+    return np.asarray(harmonics * np.exp(-0.6 / piece.decay_s * times) * envelope)

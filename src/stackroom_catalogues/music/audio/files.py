@@ -84,7 +84,14 @@ class AudioRows(RowSource):
             for path in islice(self._files(), start, None):
                 place = self._place(path)
                 seen.add(place)
-                yield self._row(path, place, known.get(place), fresh, beside)
+                try:
+                    values = self._values(path, place, known.get(place), fresh)
+                    yield SourceRow(place=place, values={**values, **beside(path.parent)})
+                except (InputError, UnavailableError) as error:
+                    yield SourceRow(place=place, values={}, problem=error.message)
+                except OSError as error:
+                    problem = f"it cannot be read: {error.strerror or error}"
+                    yield SourceRow(place=place, values={}, problem=problem)
                 if len(fresh) >= SAVED_AT_ONCE:
                     self._save(fresh)
         finally:
@@ -103,75 +110,39 @@ class AudioRows(RowSource):
             self._readings.save(fresh)
         fresh.clear()
 
-    def _row(
-        self,
-        path: Path,
-        place: str,
-        known: Reading | None,
-        fresh: dict[str, Reading],
-        beside: Callable[[Path], str | None],
-    ) -> SourceRow:
-        """Return the row of a file, from its earlier reading where it is unchanged."""
-        try:
-            problem = self._problem(path, place)
-            state = path.stat()
-        except OSError as error:
-            return _refused(place, f"it cannot be read: {error.strerror or error}")
-        if problem:
-            return _refused(place, problem)
+    def _values(self, path: Path, place: str, known: Reading | None, fresh: dict[str, Reading]) -> dict[str, Any]:
+        """Return the values of a file, from its earlier reading where it is unchanged; refuse one that has none."""
+        if not is_inside(path, self.folder):
+            raise InputError(LEADS_OUT)
+        if not path.is_file():
+            raise InputError("it is not a plain file")
+        state = path.stat()
+        if state.st_size == 0:
+            raise InputError("it is empty")
+        if "\ufffd" in place or len(place) > MOST_PATH_CHARS:
+            raise InputError("its name is not UTF-8, or too long")
         stamp = f"{READER}-{state.st_size}-{state.st_mtime_ns}"
         if known is None or known.stamp != stamp:
             try:
-                known = fresh[place] = Reading(stamp, orjson.dumps(_outcome(self._read, path)))
-            except UnavailableError as error:
-                return _refused(place, error.message)  # it may be readable the next time
+                tags = self._read(path)
+            except InputError as error:  # what the disk would not give may be readable the next time, and is not kept
+                tags = {"problem": error.message}
+            known = fresh[place] = Reading(stamp, orjson.dumps(tags))
         tags = orjson.loads(known.content)
         if "problem" in tags:
-            return _refused(place, tags["problem"])
-        added, picture = day_of(state.st_mtime), beside(path.parent)
-        values = {
-            **tags,
-            "path": place,
-            "folders": _folders_of(place),
-            **({"added": added} if added else {}),
-            **({"beside": picture} if picture else {}),
-        }
-        return SourceRow(place=place, values=values)
+            raise InputError(tags["problem"])
+        folders = list(PurePosixPath(place).parts[:-1])
+        if len(folders) > 1 and DISC_FOLDER.fullmatch(folders[-1]):
+            folders.pop()
+        added = day_of(state.st_mtime)
+        return {**tags, "path": place, "folders": folders, **({"added": added} if added else {})}
 
-    def _problem(self, path: Path, place: str) -> str | None:
-        """Return why a file must not be opened; None where it may."""
-        if not is_inside(path, self.folder):
-            return LEADS_OUT
-        if not path.is_file():
-            return "it is not a plain file"
-        if path.stat().st_size == 0:
-            return "it is empty"
-        if "\ufffd" in place or len(place) > MOST_PATH_CHARS:
-            return "its name is not UTF-8, or too long"
-        return None
-
-    def _find_beside(self, folder: Path) -> str | None:
-        """Return the path of a folder's cover; a disc's folder falls back to its album's."""
+    def _find_beside(self, folder: Path) -> dict[str, str]:
+        """Return the path of a folder's cover, if there is one; a disc's folder falls back to its album's."""
         found = _find_picture_in(folder)
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)
-        return self._place(found) if found and is_inside(found, self.folder) else None
-
-
-def _folders_of(place: str) -> list[str]:
-    folders = list(PurePosixPath(place).parts[:-1])
-    return folders[:-1] if len(folders) > 1 and DISC_FOLDER.fullmatch(folders[-1]) else folders
-
-
-def _outcome(read: TagReader, path: Path) -> dict[str, Any]:
-    try:
-        return read(path)
-    except InputError as error:
-        return {"problem": error.message}
-
-
-def _refused(place: str, problem: str) -> SourceRow:
-    return SourceRow(place=place, values={}, problem=problem)
+        return {"beside": self._place(found)} if found and is_inside(found, self.folder) else {}
 
 
 def _is_audio(path: Path) -> bool:
@@ -187,6 +158,5 @@ def _find_picture_in(folder: Path) -> Path | None:
         name: picture for picture in sorted(pictures, reverse=True) if (name := picture.stem.lower()) in PICTURE_NAMES
     }
     likeliest = next((named[name] for name in PICTURE_NAMES if name in named), None)
-    if likeliest is None or not likeliest.is_file():
-        return None
-    return likeliest if 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES else None
+    is_fit = likeliest is not None and likeliest.is_file() and 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES
+    return likeliest if is_fit else None

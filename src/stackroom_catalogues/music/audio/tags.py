@@ -8,7 +8,7 @@ import hashlib
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -71,9 +71,16 @@ def read_tags(path: Path) -> dict[str, Any]:
     `album_mbid` and `track_mbid`, and `picture`, the name of the picture that `find_picture` returns.
     """
     audio = _read(path)
-    seconds = _seconds(audio)
+    if audio.duration is None:
+        raise InputError("it cannot be read: no sound was found; it is damaged, or not an audio file")
+    if not 0 < audio.duration < 1e7:
+        raise InputError(f"there is no sound in it: its length is {audio.duration:g} seconds; replace the file")
     picture = _picture_of(audio)
-    known = {**_understood(_raw_tags(audio)), "seconds": seconds, "picture": picture.name if picture else ""}
+    known = {
+        **_understood(_raw_tags(audio)),
+        "seconds": max(round(audio.duration, 2), 0.01),
+        "picture": picture.name if picture else "",
+    }
     return {name: value for name, value in known.items() if value not in (None, "", [], False)}
 
 
@@ -86,11 +93,6 @@ def read_lyrics(path: Path) -> str:
     """Return the lyrics in a file's tags, with the times of lines where it has them; empty without any."""
     texts = _read(path).as_dict().get("lyrics") or []
     return str(max(texts, key=lambda text: ("[0" in text, len(text)), default="")) if isinstance(texts, list) else ""
-
-
-def picture_type(content: bytes) -> str | None:
-    """Return the file ending of a picture by its first bytes; None for an unknown format."""
-    return next((ending for magic, at, ending in SIGNATURES if content[at : at + len(magic)] == magic), None)
 
 
 class _BoundedFile:
@@ -134,14 +136,10 @@ def _parsed(file: BinaryIO, path: Path) -> TinyTag:
     size = file.seek(0, io.SEEK_END)
     if _at(file, 0, 3) == b"ID3" and size > 2 * ID3V1_BYTES and _at(file, size - ID3V1_BYTES, 3) == b"TAG":
         size -= ID3V1_BYTES
-    return _attempted(lambda: _BoundedFile(file, size), path)
-
-
-def _attempted(open_: Callable[[], Any], path: Path) -> TinyTag:
     failure: Exception | None = None
     for wanted in ATTEMPTS:
         try:
-            return _parse(open_(), path, **wanted)
+            return _parse(_BoundedFile(file, size), path, **wanted)
         except UnsupportedFormatError:
             raise
         except TinyTagException as error:
@@ -164,23 +162,14 @@ def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     return file.read(size)
 
 
-def _seconds(audio: TinyTag) -> float:
-    if audio.duration is None:
-        raise InputError("it cannot be read: no sound was found; it is damaged, or not an audio file")
-    if not 0 < audio.duration < 1e7:
-        raise InputError(f"there is no sound in it: its length is {audio.duration:g} seconds; replace the file")
-    return max(round(audio.duration, 2), 0.01)
-
-
 def _raw_tags(audio: TinyTag) -> dict[str, list[str]]:
     """Return for each meaning the values of the first of its names that has any."""
-    values = {name: _split(found) for name, found in audio.as_dict().items() if isinstance(found, list)}
+    values = {
+        name: [part for value in found for part in value.split("\0") if part.strip()][:MOST_VALUES]  # as in ID3v2.4
+        for name, found in audio.as_dict().items()
+        if isinstance(found, list)
+    }
     return {meaning: next((values[one] for one in names if values.get(one)), []) for meaning, names in FIELDS.items()}
-
-
-def _split(values: Sequence[str]) -> list[str]:
-    """Return values one by one: ID3v2.4 separates them by zero bytes."""
-    return [part for value in values for part in value.split("\0") if part.strip()][:MOST_VALUES]
 
 
 def _understood(raw: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -207,11 +196,7 @@ def _understood(raw: Mapping[str, list[str]]) -> dict[str, Any]:
 
 def _without_credit(artists: list[str]) -> list[str]:
     """Drop a credit such as "A feat. B" where A and B are listed too: the tags ARTIST and ARTISTS come as one list."""
-
-    def is_credit(name: str) -> bool:
-        return sum(other != name and other in name for other in artists) > 1
-
-    return [name for name in artists if not is_credit(name)]
+    return [name for name in artists if sum(other != name and other in name for other in artists) <= 1]
 
 
 def text_of(value: str) -> str:
@@ -236,17 +221,13 @@ def meant(text: str) -> str:
 
 def year_of(dates: Iterable[str]) -> int | None:
     """Return the first year in dates such as `2003`, `2003-05-01`, `May 2003`, `20030501`."""
-    found = next((match for date in dates if (match := YEAR.search(date))), None)
-    return int(found[1]) if found else None
+    return next((int(found[1]) for date in dates if (found := YEAR.search(date))), None)
 
 
 def _number(values: Sequence[str]) -> int | None:
     """Return the number of a track or disc from `3`, `3/12` or `03`; None for 0 and for text."""
-    for value in values:
-        found = WHOLE.match(value)
-        if found and int(found[1]):
-            return int(found[1])
-    return None
+    numbers = (int(found[1]) for value in values if (found := WHOLE.match(value)))
+    return next(filter(None, numbers), None)
 
 
 def _mbids(texts: Iterable[str]) -> list[str]:
@@ -257,7 +238,8 @@ def _mbids(texts: Iterable[str]) -> list[str]:
 def _picture_of(audio: TinyTag) -> CoverPicture | None:
     """Return the first usable picture; `tinytag` lists front covers first."""
     for picture in (one for some in audio.images.as_dict().values() for one in some):
-        ending = picture_type(picture.data)
-        if ending and len(picture.data) <= MOST_PICTURE_BYTES:
-            return CoverPicture(f"{hashlib.sha256(picture.data).hexdigest()[:32]}.{ending}", picture.data)
+        content = picture.data
+        ending = next((ending for magic, at, ending in SIGNATURES if content.startswith(magic, at)), None)
+        if ending and len(content) <= MOST_PICTURE_BYTES:
+            return CoverPicture(f"{hashlib.sha256(content).hexdigest()[:32]}.{ending}", content)
     return None
