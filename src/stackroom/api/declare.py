@@ -112,19 +112,17 @@ class Declared:
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """The arguments of a call, as fields of a model."""
-        stated = list(inspect.signature(self.function).parameters.values())[1:]
-        return {
-            one.name: (self.hints[one.name], ... if one.default is inspect.Parameter.empty else one.default)
-            for one in stated
-        }
+        _seen, *stated = inspect.signature(self.function).parameters.values()
+        defaults = {one.name: ... if one.default is one.empty else one.default for one in stated}
+        return {name: (self.hints[name], default) for name, default in defaults.items()}
 
     @cached_property
     def result(self) -> type[ToolResult]:
         """The class of the answer; what is no class of answers itself is its `result`."""
         stated = self.hints["return"]
-        is_result = isinstance(stated, type) and issubclass(stated, ToolResult)
-        made = None if is_result else create_model(f"{self.name}_result", __base__=GenericResult, result=(stated, ...))
-        return made or stated
+        if isinstance(stated, type) and issubclass(stated, ToolResult):
+            return stated
+        return create_model(f"{self.name}_result", __base__=GenericResult, result=(stated, ...))
 
     def answer(self, catalogue: OpenCatalogue, principal: Principal, given: BaseModel) -> ToolResult:
         """Call the function for a caller, and return its answer in its class."""

@@ -189,12 +189,9 @@ def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[s
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[FoundGap]:
     """Yield the albums with missing track numbers between 1 and their last."""
-    by_album: dict[str, list[Record]] = {}
-    for track in tracks:
-        by_album.setdefault(str(track.get("album_id") or ""), []).append(track)
+    of_album = _Neighbours(albums, tracks).of_album
     for album in albums:
-        numbers = missing_positions(by_album.get(album.id, ()))
-        if numbers:
+        if numbers := missing_positions(of_album.get(album.id, ())):
             yield FoundGap(records=(album,), said={"missing": numbers[:MISSING_SHOWN]})
 
 
@@ -232,11 +229,9 @@ def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
     last: float | None = None
     for track in sorted(tracks, key=lambda one: (one.get("seconds") or 0.0, one.id)):
         seconds = float(track.get("seconds") or 0.0)
-        is_same = last is not None and bool(seconds) == bool(last) and seconds - last <= SAME_LENGTH_S
-        if is_same:
-            runs[-1].append(track)
-        else:
-            runs.append([track])
+        if last is None or bool(seconds) != bool(last) or seconds - last > SAME_LENGTH_S:
+            runs.append([])
+        runs[-1].append(track)
         last = seconds
     return runs
 
@@ -255,13 +250,9 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
         item=identity(record) if record else None,
         gaps=[
             GapGroup.of(
-                found,
-                lambda one: _gap_item(one, record, naming),
-                offset=params.offset,
-                limit=params.limit,
-                gap=name,
+                found, lambda one: _gap_item(one, record, naming), offset=params.offset, limit=params.limit, gap=gap
             )
-            for name, found in gaps.items()
+            for gap, found in gaps.items()
             if found
         ],
         notes=[ENTERED] if gaps["missing_albums"] else [],
@@ -270,12 +261,9 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
 
 def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]) -> list[Record]:
     """Return the albums of others that these tracks are on, such as compilations."""
-    own = {album.id for album in albums}
-    ids = dict.fromkeys(str(track.get("album_id")) for track in tracks if track.get("album_id"))
-    keys = library.reader.find(
-        [RecordId(record_id) for record_id in ids if record_id not in own], scope=library.scope(ALBUM)
-    )
-    return library.fetch(list(keys.values()))
+    ids = dict.fromkeys(RecordId(str(track.get("album_id"))) for track in tracks if track.get("album_id"))
+    others = [album_id for album_id in ids if album_id not in {album.id for album in albums}]
+    return library.fetch(list(library.reader.find(others, scope=library.scope(ALBUM)).values()))
 
 
 def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], list[Record]]:
@@ -291,49 +279,30 @@ def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], 
 
 def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> GapItem:
     if not found.records:
-        return GapItem(**found.said, request=_creation(found.said, record, naming))
-    first = found.records[0]
-    is_several = len(found.records) > 1
-    return GapItem(
-        name=str(first.get("name")),
-        id=None if is_several else first.id,
-        artists=list(first.get("artists") or ()),
-        album=None if is_several else first.get("album"),
-        ids=[record.id for record in found.records] if is_several else None,
-        **found.said,
-    )
-
-
-def _creation(said: Mapping[str, Any], artist: Record | None, naming: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of `catalog.mutate` that enter a missing album of an artist."""
-    by = {"artist_ids": [artist.id]} if artist else {}
-    return {"action": "create", **naming, "kind": ALBUM, "fields": {**said, **by}}
+        by = {"artist_ids": [record.id]} if record else {}
+        request = {"action": "create", **naming, "kind": ALBUM, "fields": {**found.said, **by}}
+        return GapItem(**found.said, request=request)
+    first, *others = found.records
+    one = {"ids": [record.id for record in found.records]} if others else {"id": first.id, "album": first.get("album")}
+    return GapItem(name=str(first.get("name")), artists=list(first.get("artists") or ()), **one, **found.said)
 
 
 def answer_fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
     """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
     record = library.get_any(params.id) if params.id else None
     every_track, every_album = _under(library, None)
-    wanted: Iterable[Record]
-    if record is None:
-        wanted = [*library.iter_records(ARTIST), *every_album, *every_track]
-    else:
-        tracks, albums = _under(library, record)
-        wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
+    tracks, albums = _under(library, record) if record else (every_track, every_album)
+    artists = [record] if record else library.iter_records(ARTIST)
+    wanted = {one.id: one for one in [*artists, *albums, *tracks]}.values()
     fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
     page = FixGroup.of(fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit)
     return GetResult(query_type="fixes", fixes=page)
 
 
 def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
-    record = fix.record
+    fields = {field: plain_value(value) for field, value in fix.fields.items()}
     return ProposedFix(
-        request={
-            "action": "update",
-            **naming,
-            "id": record.id,
-            "fields": {field: plain_value(value) for field, value in fix.fields.items()},
-        },
-        replaces={field: plain_value(record.get(field)) for field in fix.fields},
+        request={"action": "update", **naming, "id": fix.record.id, "fields": fields},
+        replaces={field: plain_value(fix.record.get(field)) for field in fields},
         reasons=list(fix.reasons),
     )

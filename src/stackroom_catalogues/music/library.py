@@ -92,7 +92,7 @@ class MusicLibrary:
         if record.kind == TRACK:
             return [record]
         field = "album_id" if record.kind == ALBUM else "artist_ids"
-        return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=album_order)
+        return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=_place_on_album)
 
     def top_tracks_of(self, artist: Record) -> list[Record]:
         """Return the tracks of an artist, most played first, else the oldest first."""
@@ -122,14 +122,12 @@ class MusicLibrary:
 
     def get(self, kind: str, wanted: str) -> Record:
         """Return a record by id or name; refuse an unknown or ambiguous one."""
-        record = self.find(wanted)
-        if record is not None:
-            if record.kind != kind:
-                raise InputError(
-                    f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}; give query_type '{record.kind}'"
-                )
-            return record
-        return self._named((kind,), wanted)
+        record = self.find(wanted) or self._named((kind,), wanted)
+        if record.kind != kind:
+            raise InputError(
+                f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}; give query_type '{record.kind}'"
+            )
+        return record
 
     def find_named(self, kind: str | None, wanted: str) -> Record | None:
         """Return the record of a name, of one kind or of any; None where there is none."""
@@ -145,17 +143,21 @@ class MusicLibrary:
     def _named(self, kinds: Sequence[str], wanted: str) -> Record:
         choices = [self.view.resolve(wanted, scope=self.scope(kind)) for kind in kinds]
         likeliest = max(choices, key=lambda choice: choice.likeness)
-        others = [other.record for other in likeliest.others]
-        if likeliest.record is None or ID.fullmatch(wanted):
+        record = likeliest.record
+        if record is None or ID.fullmatch(wanted):
             raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
         if likeliest.likeness < EXACT:
-            self.notes.append(_note(wanted, [likeliest.record, *others]))
-            return likeliest.record
-        namesakes = [likeliest.record, *(other.record for other in likeliest.others if other.likeness >= EXACT)]
+            taken, *others = [
+                f"'{one.get('name')}' ({one.id})" for one in (record, *(other.record for other in likeliest.others))
+            ]
+            hint = f"; it could also be {'; '.join(others)}" if others else ""
+            self.notes.append(f"'{wanted[:100]}' was taken for {taken}{hint}")
+            return record
+        namesakes = [record, *(other.record for other in likeliest.others if other.likeness >= EXACT)]
         if len(namesakes) > 1:
             listed = "; ".join(f"{one.id} ({described(one)})" for one in namesakes)
             raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
-        return namesakes[0]
+        return record
 
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
         """Yield the records whose whole name occurs in a sentence, with that name."""
@@ -181,15 +183,7 @@ class MusicLibrary:
         return f"; did you mean {' or '.join(names)}?" if names else "; search for it with catalog.search"
 
 
-def _note(wanted: str, meant: Sequence[Record]) -> str:
-    """Return a note with the record that was taken for a name, and the others that it could mean."""
-    taken, *others = [f"'{record.get('name')}' ({record.id})" for record in meant]
-    hint = f"; it could also be {'; '.join(others)}" if others else ""
-    return f"'{wanted[:100]}' was taken for {taken}{hint}"
-
-
-def album_order(track: Record) -> tuple[object, ...]:
-    """Return the sort key of a track: album, disc, number, name."""
+def _place_on_album(track: Record) -> tuple[object, ...]:
     place = (track.get("disc") or 0, track.get("position") or 9999)
     return str(track.get("album_id") or ""), *place, str(track.get("name")), track.id
 
@@ -219,10 +213,8 @@ def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[t
 
 def _is_the_same(one: Record, other: Record) -> bool:
     """Tell whether two records are the same, or recordings of the same work by the same artists."""
-    if one.id == other.id:
-        return True
-    by_same = set(one.get("artist_ids") or ()) == set(other.get("artist_ids") or ())
-    return by_same and work_key(str(one.get("name"))) == work_key(str(other.get("name")))
+    identities = [(set(each.get("artist_ids") or ()), work_key(str(each.get("name")))) for each in (one, other)]
+    return one.id == other.id or identities[0] == identities[1]
 
 
 def _varied(found: Sequence[tuple[Record, float]], *, limit: int) -> list[tuple[Record, float]]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,13 +84,8 @@ def minutes_in(sentence: str) -> tuple[float | None, str]:
 
 def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidate]:
     """Return tracks of the wanted total length, or as near as possible, in playing order."""
-    known = {
-        candidate.record.id: candidate
-        for candidate in candidates
-        if 0 < candidate.seconds <= target_s * (1 + TOLERANCE)
-    }
-    ranked = sorted(known.values(), key=lambda one: (-one.score, one.record.id))
-    return arranged(_pick(ranked, target_s))
+    known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
+    return arranged(_pick([known[record_id] for record_id in sorted(known)], target_s))
 
 
 def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -105,32 +101,27 @@ def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def _pick(candidates: list[Candidate], target_s: float) -> list[Candidate]:
+def _pick(left: list[Candidate], target_s: float) -> list[Candidate]:
     """Choose greedily by score; tracks by artists or of albums already chosen count for less."""
     chosen: list[Candidate] = []
-    left = sorted(candidates, key=lambda one: one.record.id)
+    artists, albums = Counter[str](), Counter[str]()
+
+    def worth(one: Candidate) -> float:
+        again: float = AGAIN_BY_ARTIST ** artists[one.artist] * AGAIN_OF_ALBUM ** albums[one.album]
+        return max(one.score, 1e-6) * again
+
     total = 0.0
     while total < target_s * (1 - TOLERANCE):
         fitting = [one for one in left if total + one.seconds <= target_s * (1 + TOLERANCE)]
         if not fitting:
             break
-        best = max(fitting, key=_Worth(chosen))
+        best = max(fitting, key=worth)
         chosen.append(best)
         left.remove(best)
         total += best.seconds
+        artists[best.artist] += 1
+        albums[best.album] += bool(best.album)
     return chosen
-
-
-class _Worth:
-    """The score of a track given those already chosen."""
-
-    def __init__(self, chosen: Sequence[Candidate]) -> None:
-        self._artists = Counter(one.artist for one in chosen)
-        self._albums = Counter(one.album for one in chosen if one.album)
-
-    def __call__(self, one: Candidate) -> float:
-        again: float = AGAIN_BY_ARTIST ** self._artists[one.artist] * AGAIN_OF_ALBUM ** self._albums[one.album]
-        return max(one.score, 1e-6) * again
 
 
 def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
@@ -188,14 +179,12 @@ def _playlist_notes(
     return notes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pool:
-    """The tracks that a playlist is chosen from; unrelated ones are only the nearest to the sentence."""
+class _Pool(NamedTuple):
+    """The tracks to choose from, only the nearest where unrelated, and the words of the sentence that none fits."""
 
     candidates: Sequence[Candidate]
-    is_unrelated: bool = False
-    unfit: Collection[str] = ()
-    """Words of the sentence that nothing fits."""
+    is_unrelated: bool
+    unfit: Collection[str]
 
 
 def _wishes(library: MusicLibrary, about: str) -> Preferences:
@@ -228,14 +217,9 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
     kept = found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
     is_vague = bool(about) and page.evidence is Evidence.NONE
     is_unrelated = is_vague and not conditions and not wishes.understood
-    unfit = [] if is_unrelated else _find_unfit(library, wishes.not_understood)
-    return _Pool(candidates=kept, is_unrelated=is_unrelated, unfit=unfit)
-
-
-def _find_unfit(library: MusicLibrary, phrases: Sequence[str]) -> list[str]:
-    """Return those of some phrases that no track answers."""
-    return [
+    unfit = [
         words
-        for words in phrases[:PHRASES_TRIED]
+        for words in wishes.not_understood[: 0 if is_unrelated else PHRASES_TRIED]
         if library.view.search(words, scope=library.scope(TRACK), limit=1).evidence is Evidence.NONE
     ]
+    return _Pool(candidates=kept, is_unrelated=is_unrelated, unfit=unfit)

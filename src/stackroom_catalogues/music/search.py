@@ -13,7 +13,6 @@ from stackroom.api import (
     CatalogueView,
     Evidence,
     Hit,
-    Key,
     MatchType,
     MergedHit,
     Principal,
@@ -165,23 +164,20 @@ def _answering(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> 
     ranking = ranked.ranking
     is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
     by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
-    return [one for one in ranking if one.score >= EVIDENCE_AT and (by_meaning or _has_words(one))]
+    return [
+        one
+        for one in ranking
+        if one.score >= EVIDENCE_AT and (by_meaning or one.reasons["bm25"] > 0 or one.reasons["name"] > 0)
+    ]
 
 
 def _spelt_the_same(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
     """Return the hits whose name is a query without letters and figures, as "!!!" is."""
     same = library.reader.titles_like(query, scope=ranked.scope, limit=HEAD)
     known = {one.key: one for one in ranked.ranking}
-    return [
-        known[match.key].raised(1.0, by="within_name") if match.key in known else _named(match.key)
-        for match in same
-        if match.likeness >= 1.0
-    ]
-
-
-def _named(key: Key) -> RankedKey:
-    """Return a hit by its name alone."""
-    return RankedKey(key, 1.0, MatchType.FTS, {"bm25": 0.0, "name": 1.0})
+    keys = [match.key for match in same if match.likeness >= 1.0]
+    by_name = {key: RankedKey(key, 1.0, MatchType.FTS, {"bm25": 0.0, "name": 1.0}) for key in keys}
+    return [known[key].raised(1.0, by="within_name") if key in known else by_name[key] for key in keys]
 
 
 def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> tuple[RankedKey, ...]:
@@ -199,8 +195,3 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> tuple[Ran
     strength = max([WITHIN_NAME, *(one.score for one in first[:1])])
     sure = [one.raised(strength, by="within_name") for one in first if one.key in named]
     return (*sure, *(one for one in first if one.key not in named), *rest)
-
-
-def _has_words(one: RankedKey) -> bool:
-    """Tell whether a hit has a word of the query, or its name."""
-    return one.reasons["bm25"] > 0 or one.reasons["name"] > 0

@@ -98,9 +98,8 @@ class Page(GenericResult):
 
     def first(self, count: int) -> Self:
         """Return the page with its first items only."""
-        if len(self.items) <= count:
-            return self
-        return self.model_copy(update={"items": self.items[:count], "has_more": True})
+        shorter = self.model_copy(update={"items": self.items[:count], "has_more": True})
+        return shorter if len(self.items) > count else self
 
 
 class RecordGroup(Page):
@@ -267,26 +266,19 @@ def entry_of(
 ) -> Entry:
     """Return a record as an entry of a list. What those of an artist or album share with it need not be said again."""
     is_on_album = within is not None and within.kind == ALBUM
-    artists = list(record.get("artists") or ())
+    artists = tuple(record.get("artists") or ())
+    known = within and ((within.get("name"),) if within.kind == ARTIST else tuple(within.get("artists") or ()))
+    place = ("disc", "position") if is_on_album else ("album",)
     return Entry(
         id=record.id,
         name=str(record.get("name")),
-        artists=None if within is not None and artists == _artists_of(within) else artists,
-        album=None if is_on_album else record.get("album"),
-        disc=record.get("disc") if is_on_album else None,
-        position=record.get("position") if is_on_album else None,
-        year=record.get("year"),
-        seconds=record.get("seconds"),
+        artists=None if artists == known else list(artists),
         genres=None if is_on_album else genre_names(record),
-        plays=record.get("plays"),
         playable=True if record.kind == TRACK and record.get("file") else None,
         score=None if score is None else round(score, 4),
         catalogue=catalogue,
+        **{name: record.get(name) for name in (*place, "year", "seconds", "plays")},
     )
-
-
-def _artists_of(record: Record) -> list[str]:
-    return [str(record.get("name"))] if record.kind == ARTIST else list(record.get("artists") or ())
 
 
 def genre_names(record: Record) -> list[str]:
@@ -301,11 +293,8 @@ def identity(record: Record) -> dict[str, Any]:
 
 def plain_fields(record: Record) -> dict[str, Any]:
     """Return all fields of a record as JSON values."""
-    return {
-        "id": record.id,
-        "kind": record.kind,
-        **{name: plain_value(value) for name, value in record.fields.items() if value is not None},
-    }
+    fields = {name: plain_value(value) for name, value in record.fields.items() if value is not None}
+    return {"id": record.id, "kind": record.kind, **fields}
 
 
 def plain_value(value: Any) -> Any:

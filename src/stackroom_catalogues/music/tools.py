@@ -21,7 +21,6 @@ from stackroom.api import (
     MergedHit,
     OpenCatalogue,
     Principal,
-    Record,
     SearchMode,
     SearchPath,
     ToolSpec,
@@ -73,7 +72,7 @@ class MusicTools:
     def search(
         self, principal: Principal, params: SearchMusicParams, *, catalogue: str | None = None
     ) -> SearchMusicResult:
-        """Search artists, albums and tracks, each kind separately."""
+        """Search artists, albums and tracks by name and meaning."""
         scoped = scope_search(self._catalogues.views(catalogue), principal, params)
         views = scoped.views
 
@@ -114,8 +113,8 @@ class MusicTools:
         total = sum(one.total for one in found)
         nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
         return RecordGroup(
-            items=[self._entry(item) for item in merged[params.offset : wanted]],
-            nearest=[self._entry(item) for item in nearest],
+            items=list(map(self._entry, merged[params.offset : wanted])),
+            nearest=list(map(self._entry, nearest)),
             total=total,
             has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
         )
@@ -126,7 +125,7 @@ class MusicTools:
         return entry.model_copy(update={"why": shape_why(item.hit.why)}) if item.hit.why else entry
 
     def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
-        """Answer one of the query types of `catalog.get`."""
+        """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a playlist."""
         views = self._catalogues.views(catalogue)
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
         library, plain = self._meant(views, libraries, params)
@@ -174,19 +173,13 @@ def _required_id(params: GetParams) -> str:
     return params.id
 
 
-def _page(records: Sequence[Record], params: GetParams, *, within: Record | None, usual: int | None) -> RecordGroup:
-    """Return a page of a record's own; `usual` is its size unless the call says how many."""
-    limit = params.limit if usual is None or "limit" in params.model_fields_set else usual
-    return RecordGroup.of(records, partial(entry_of, within=within), offset=params.offset, limit=limit)
-
-
 def _record(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return an artist with albums and most played tracks, an album with its tracks, or a track with both."""
     record = library.get(params.query_type, _required_id(params))
-    within = None if record.kind == TRACK else record
-    usual = TOP_TRACKS if record.kind == ARTIST else None
+    shape = partial(entry_of, within=None if record.kind == TRACK else record)
+    limit = TOP_TRACKS if record.kind == ARTIST and "limit" not in params.model_fields_set else params.limit
     groups: dict[str, Any] = {
-        GROUPS[kind]: _page(records, params, within=within, usual=usual)
+        GROUPS[kind]: RecordGroup.of(records, shape, offset=params.offset, limit=limit)
         for kind, records in library.lists_of(record).items()
     }
     return GetResult(query_type=params.query_type, item=plain_fields(record), **groups)
@@ -251,18 +244,12 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="catalog.search",
-            description="Search artists, albums and tracks by name and meaning.",
-            params=SearchMusicParams,
-            result=SearchMusicResult,
             run=music.search,
             searches=music.search_path,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),
         catalogue_tool(
             name="catalog.get",
-            description="Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a playlist.",
-            params=GetParams,
-            result=GetResult,
             run=music.get,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
