@@ -505,15 +505,12 @@ class AnimeTools:
             catalogue=self._catalogues.label(found.view.name),
             id=record.id,
             titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
-            type=record.get("type"),
             episodes=record.get("episodes") or 0,
-            status=record.get("status"),
             season=SeasonShape(year=record.get("year"), season=record.get("season")),
-            duration=record.get("duration"),
             sources=list(record.get("sources") or ()),
             relations=list(record.get("relations") or ()),
             tags=_tags(record),
-            synopsis=record.get("synopsis"),
+            **{name: record.get(name) for name in ("type", "status", "duration", "synopsis")},
         )
 
     def browse(
@@ -600,12 +597,9 @@ def _recommend_or_refuse(view: CatalogueView, request: Request, scope: Scope) ->
 def _shape(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
-        "title": record.get("title"),
-        "type": record.get("type"),
         "episodes": record.get("episodes") or 0,
-        "year": record.get("year"),
         "tags": _tags(record),
-        "synopsis": record.get("synopsis"),
+        **{name: record.get(name) for name in ("title", "type", "year", "synopsis")},
     }
 
 

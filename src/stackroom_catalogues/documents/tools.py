@@ -327,11 +327,9 @@ def _shape(found: MergedHit) -> dict[str, Any]:
         score=round(found.hit.score, 4),
         relevance=found.hit.label,
         section=record.get("section") or "",
-        title=record.get("title"),
         heading_path=" > ".join(record.get("headings") or ()),
-        first_line=record.get("first_line"),
-        last_line=record.get("last_line"),
         id=record.id,
+        **{name: record.get(name) for name in ("title", "first_line", "last_line")},
     )
     why = shape_why(found.hit.why)
     return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}

@@ -155,15 +155,12 @@ class PaperTools:
     def _shape(self, item: MergedHit) -> PaperShape:
         record = item.hit.record
         return PaperShape(
-            title=record.get("title"),
             authors=[AuthorShape(**author) for author in record.get("authors") or ()],
-            abstract=record.get("abstract"),
             relevance=item.hit.label,
             score=round(item.hit.score, 4),
             id=record.id,
             year=record.get("publish_year"),
-            venue=record.get("venue"),
-            url=record.get("url"),
+            **{name: record.get(name) for name in ("title", "abstract", "venue", "url")},
             catalogue=self._catalogues.label(item.view.name),
             why=shape_why(item.hit.why),
         )
