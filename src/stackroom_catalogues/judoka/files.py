@@ -12,6 +12,7 @@ A record without a vector is in neither of the last two, and has no `embedding` 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,42 +68,37 @@ def source_of(record: Record) -> str:
     return str(stated or SOURCES.get(record.kind, "passages.json"))
 
 
-class JudokonFiles:
-    """The files of one catalogue."""
+def declare_files(catalogue: OpenCatalogue, prefix: str) -> ResourceSpec:
+    """Declare the files of one catalogue."""
+    entries = [
+        ResourceEntry(uri=f"{prefix}{name}", name=name, title=title, mime_type=mime_type)
+        for name, (title, mime_type) in FILES.items()
+    ]
+    return ResourceSpec(
+        prefix=prefix,
+        action=Action.ACCESS_CATALOG,
+        entries=lambda _principal: entries,
+        read=partial(_read_file, catalogue),
+        is_file=True,
+    )
 
-    def __init__(self, catalogue: OpenCatalogue, prefix: str) -> None:
-        self._catalogue = catalogue
-        self._prefix = prefix
 
-    def declare(self) -> ResourceSpec:
-        """Return the declaration of the files."""
-        return ResourceSpec(
-            prefix=self._prefix, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read, is_file=True
-        )
-
-    def entries(self, _principal: Principal) -> list[ResourceEntry]:
-        """Return the address of each file."""
-        return [
-            ResourceEntry(uri=f"{self._prefix}{name}", name=name, title=title, mime_type=mime_type)
-            for name, (title, mime_type) in FILES.items()
-        ]
-
-    def read(self, principal: Principal, name: str) -> ResourceContent | None:
-        """Return a file's content."""
-        reader, scope = self._catalogue.shelf.reader(), Scope(visibility=principal.visibility)
-        match name:
-            case "judoka.json":
-                return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
-            case "client_embeddings.json":
-                return _json(_embeddings(reader, scope))
-            case "synonyms.json":
-                return _json(load_kept(self._catalogue))
-            case "offline_rag_vectors.bin":
-                rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
-                return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
-            case "offline_rag_metadata.json":
-                return _json(_metadata(reader, scope))
-        return None
+def _read_file(catalogue: OpenCatalogue, principal: Principal, name: str) -> ResourceContent | None:
+    """Return a file's content."""
+    reader, scope = catalogue.shelf.reader(), Scope(visibility=principal.visibility)
+    match name:
+        case "judoka.json":
+            return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
+        case "client_embeddings.json":
+            return _json(_embeddings(reader, scope))
+        case "synonyms.json":
+            return _json(load_kept(catalogue))
+        case "offline_rag_vectors.bin":
+            rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
+            return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
+        case "offline_rag_metadata.json":
+            return _json(_metadata(reader, scope))
+    return None
 
 
 def _embeddings(reader: ShelfReader, scope: Scope) -> dict[str, Any]:

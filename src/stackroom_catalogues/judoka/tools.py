@@ -64,7 +64,7 @@ from stackroom.api import (
     usual_path,
     word_notes,
 )
-from stackroom_catalogues.judoka.files import CARDS, PREFIX, JudokonFiles, source_of, text_of
+from stackroom_catalogues.judoka.files import CARDS, PREFIX, declare_files, source_of, text_of
 from stackroom_catalogues.judoka.rows import (
     CARD,
     STATS,
@@ -547,9 +547,7 @@ class JudokonTools:
         record = found.record
         return {
             "id": shown_id(record),
-            "name": record.get("name"),
-            "country": record.get("country"),
-            "rarity": record.get("rarity"),
+            **{name: record.get(name) for name in ("name", "country", "rarity")},
             "weight_class": record.get("weightClass"),
             "stats": stats_of(record),
             "catalogue": self._catalogues.label(found.view.name),
@@ -638,10 +636,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
 def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     """Declare the files of the catalogue named like its layout, or the first; of several, also those of each."""
     main = next((catalogue for catalogue in catalogues if catalogue.name == catalogue.spec.name), catalogues[0])
-    files = [JudokonFiles(main, PREFIX)]
-    if len(catalogues) > 1:
-        files += [JudokonFiles(catalogue, f"{PREFIX}{catalogue.name}/") for catalogue in catalogues]
-    return [file.declare() for file in files]
+    several = catalogues if len(catalogues) > 1 else ()
+    return [declare_files(main, PREFIX), *(declare_files(one, f"{PREFIX}{one.name}/") for one in several)]
 
 
 def _scope(principal: Principal) -> Scope:
