@@ -221,9 +221,8 @@ class Downloads:
     def _require_fetchable(self, url: str) -> None:
         """Refuse a URL by the address it resolves to now, before any other check of the request."""
         guard = self._outside.guard(self._settings.rules)
-        require = (
-            guard.require_well_formed if self._settings.offline else guard.require
-        )  # offline, without a name server
+        # offline, without a name server
+        require = guard.require_well_formed if self._settings.offline else guard.require
         try:
             require(url)
         except UnavailableError as error:

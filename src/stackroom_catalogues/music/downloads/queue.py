@@ -20,7 +20,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
 from stackroom.api import ConflictError, ExpectedError, GenericResult, NotFoundError, RateLimitedError
@@ -46,8 +45,8 @@ class DownloadState(StrEnum):
 OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
 
 
-class Download(GenericResult):
-    """A requested download and its progress, as answers have it, with what stays inside."""
+class DownloadShown(GenericResult):
+    """A download."""
 
     headline: ClassVar[str] = ""
 
@@ -58,23 +57,25 @@ class Download(GenericResult):
     artist: str | None
     album: str | None
     url: str | None
-    folder: str | None
-    """The album's folder below the music folder; None until its files are known."""
-    attempts: int
-    """Attempts since it was last requested or retried, including the successful one."""
+    folder: str | None  # the album's, below the music folder; None until its files are known
+    attempts: int  # since it was last requested or retried, including the successful one
     next_attempt_at: datetime | None
     received_bytes: int
     total_bytes: int | None
     error_code: str | None
-    error: str | None
-    """Why it failed; of a finished one, a note about files that were left out."""
+    error: str | None  # why it failed; of a finished one, a note about files that were left out
     created_at: datetime
     updated_at: datetime
-    key: str = Field(exclude=True)
+
+
+class Download(DownloadShown):
+    """A requested download and its progress, with what answers do not have."""
+
+    key: str
     """The name of its staging folder."""
-    is_installing: bool = Field(exclude=True)
+    is_installing: bool
     """Whether its files are being installed; then it cannot be cancelled."""
-    call_id: str | None = Field(exclude=True)
+    call_id: str | None
     """The id of the call that requested it, if known."""
 
     @property
@@ -135,10 +136,7 @@ class DownloadQueue:
                 "user_name": user,
                 **asdict(request),
                 "state": DownloadState.QUEUED,
-                "attempts": 0,
                 "next_attempt_at": now,
-                "is_installing": False,
-                "received_bytes": 0,
                 "created_at": now,
                 "updated_at": now,
                 "call_id": call_id,

@@ -21,7 +21,7 @@ from stackroom.api import (
 )
 from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueStats
+from stackroom_catalogues.music.downloads.queue import Download, DownloadShown, DownloadState, QueueStats
 
 
 class DownloadsQueryParams(OffsetParams, GenericParams):
@@ -51,7 +51,7 @@ class DownloadsResult(PricedResult, GenericResult):
     long_texts: ClassVar[tuple[str, ...]] = ("error", "url", "folder")
 
     stats: Annotated[QueueStats | None, BARE_OBJECT_OR_NULL]
-    downloads: Annotated[list[Download], BARE_LIST]
+    downloads: Annotated[list[DownloadShown], BARE_LIST]
     total: int
     has_more: bool
 
@@ -59,7 +59,7 @@ class DownloadsResult(PricedResult, GenericResult):
 class DownloadsActionResult(GenericResult):
     """The answer of `downloads.action`: the download that it is about, and whether it is new."""
 
-    download: Annotated[Download, BARE_OBJECT_OR_NULL]
+    download: Annotated[DownloadShown, BARE_OBJECT_OR_NULL]
     created: bool = False
 
 
@@ -131,8 +131,11 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
     return [query, act]
 
 
-def _shown(download: Download) -> Download:
+def _shown(download: Download) -> DownloadShown:
     """Return a download without the query of its URL, which often has a key, and without an attempt that is over."""
-    is_queued = download.state is DownloadState.QUEUED
-    url = download.url and download.url.partition("?")[0]
-    return download.model_copy(update={"url": url, **({} if is_queued else {"next_attempt_at": None})})
+    values = {name: getattr(download, name) for name in DownloadShown.model_fields}
+    if download.url is not None:
+        values["url"] = download.url.partition("?")[0]
+    if download.state is not DownloadState.QUEUED:
+        values["next_attempt_at"] = None
+    return DownloadShown(**values)
