@@ -262,7 +262,8 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
 def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]) -> list[Record]:
     """Return the albums of others that these tracks are on, such as compilations."""
     ids = dict.fromkeys(RecordId(str(track.get("album_id"))) for track in tracks if track.get("album_id"))
-    others = [album_id for album_id in ids if album_id not in {album.id for album in albums}]
+    own = {album.id for album in albums}
+    others = [album_id for album_id in ids if album_id not in own]
     return library.fetch(list(library.reader.find(others, scope=library.scope(ALBUM)).values()))
 
 

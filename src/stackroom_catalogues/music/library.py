@@ -213,8 +213,9 @@ def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[t
 
 def _is_the_same(one: Record, other: Record) -> bool:
     """Tell whether two records are the same, or recordings of the same work by the same artists."""
-    identities = [(set(each.get("artist_ids") or ()), work_key(str(each.get("name")))) for each in (one, other)]
-    return one.id == other.id or identities[0] == identities[1]
+    by_same = set(one.get("artist_ids") or ()) == set(other.get("artist_ids") or ())
+    is_same_work = by_same and work_key(str(one.get("name"))) == work_key(str(other.get("name")))
+    return one.id == other.id or is_same_work
 
 
 def _varied(found: Sequence[tuple[Record, float]], *, limit: int) -> list[tuple[Record, float]]:

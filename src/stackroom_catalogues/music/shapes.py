@@ -98,8 +98,9 @@ class Page(GenericResult):
 
     def first(self, count: int) -> Self:
         """Return the page with its first items only."""
-        shorter = self.model_copy(update={"items": self.items[:count], "has_more": True})
-        return shorter if len(self.items) > count else self
+        if len(self.items) <= count:
+            return self
+        return self.model_copy(update={"items": self.items[:count], "has_more": True})
 
 
 class RecordGroup(Page):

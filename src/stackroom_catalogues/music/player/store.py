@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, Table, func, select
 
 from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
 from stackroom.api.server import users, utc_now
@@ -40,7 +40,7 @@ class Player:
 
     def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[LikeEntry], int]:
         """Return a page of a user's likes, the newest first, and the total."""
-        mine = select(_likes).join(users, users.c.id == _likes.c.user_id).where(users.c.name == user)
+        mine = _owned(_likes, user)
         newest_first = mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)
         with self._database.read() as connection:
             rows = connection.execute(newest_first.offset(offset).limit(limit)).all()
@@ -70,10 +70,11 @@ class Player:
         self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS
     ) -> tuple[list[PlaylistResult], int]:
         """Return a page of a user's playlists, by name, and the total."""
-        by_name = _playlists_of(user).order_by(_playlists.c.name, _playlists.c.id)
+        mine = _owned(_playlists, user)
+        by_name = mine.order_by(_playlists.c.name, _playlists.c.id)
         with self._database.read() as connection:
             rows = connection.execute(by_name.offset(offset).limit(limit)).all()
-            return _with_tracks(connection, rows), _count(connection, _playlists_of(user))
+            return _with_tracks(connection, rows), _count(connection, mine)
 
     def get_playlist(self, user: str, playlist_id: str) -> PlaylistResult:
         """Return a playlist of a user; refuse an unknown id."""
@@ -115,7 +116,7 @@ class Player:
 
     def list_plays(self, user: str, *, latest_first: bool = False) -> dict[str, int]:
         """Return how often a user played which tracks, the most played first, or those played last."""
-        mine = select(_counts).join(users, users.c.id == _counts.c.user_id).where(users.c.name == user)
+        mine = _owned(_counts, user)
         most_first = () if latest_first else (_counts.c.plays.desc(),)
         order = (*most_first, _counts.c.played_at.desc(), _counts.c.track_id)
         with self._database.read() as connection:
@@ -150,12 +151,13 @@ def _count(connection: Connection, rows: Select[Any]) -> int:
     return int(connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one())
 
 
-def _playlists_of(user: str) -> Select[Any]:
-    return select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
+def _owned(table: Table, user: str) -> Select[Any]:
+    """Return the rows of a table that a user has."""
+    return select(table).join(users, users.c.id == table.c.user_id).where(users.c.name == user)
 
 
 def _get_playlist(connection: Connection, user: str, playlist_id: str) -> PlaylistResult:
-    wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
+    wanted = _owned(_playlists, user).where(_playlists.c.id == playlist_id)
     rows = connection.execute(wanted).all() if NUL not in playlist_id else []
     if not rows:
         raise NotFoundError(f"no playlist '{playlist_id[:80]}'; GET /v1/playlists lists yours")

@@ -116,10 +116,7 @@ class SubsonicCall:
         self._request = request
         self._query = request.query
         self._user = request.principal.name
-        self._forms = Forms(self._list_likes)
-
-    def _list_likes(self) -> dict[str, Any]:
-        return {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]}
+        self._forms = Forms(lambda: {like.id: like.liked_at for like in self._store.list_likes(self._user)[0]})
 
     @property
     def _store(self) -> Any:
