@@ -7,15 +7,17 @@ bigrams, so that any part of a title is found; a query uses the bigrams alone if
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import chain, pairwise
+from typing import TypeVar
 
 import Stemmer
 
-from stackroom.text.normalise import fold, pattern
+from stackroom.text.normalise import fold
+from stackroom.text.patterns import pattern
 
 MAX_TOKEN_CHARS = 60
 STEMS_KEPT = 200_000
@@ -37,6 +39,7 @@ _BLANKED = "".join(chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else 
 """What each ASCII character of a text becomes: no token has a blank, so the pieces between them are analysed alone."""
 _APOSTROPHE = re.compile(r"['’]")
 
+KeptT = TypeVar("KeptT")
 _english = Stemmer.Stemmer("english")
 
 
@@ -54,7 +57,7 @@ def query_tokens(text: str) -> list[str]:
     folded = fold(text)
     if folded.isascii():  # scripts without spaces are where the two differ
         return index_tokens(folded)
-    return [token for match in _TOKEN.finditer(folded) for token in _asked(match)]
+    return list(_tokens_of(folded, is_query=True))
 
 
 @lru_cache(maxsize=STEMS_KEPT)
@@ -63,52 +66,41 @@ def stem(word: str) -> str:
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 
-class _Stems(dict[str, str]):
-    """The stems of the words seen so far; faster to look up than a cached function is to call."""
+class _Remembered(dict[str, KeptT]):
+    """What was made of the words seen so far; faster to look up than a cached function is to call."""
 
-    def __missing__(self, word: str) -> str:
-        if len(self) >= STEMS_KEPT:
-            self.clear()
-        self[word] = stemmed = stem(word[:MAX_TOKEN_CHARS])
-        return stemmed
+    def __init__(self, make: Callable[[str], KeptT]) -> None:
+        super().__init__()
+        self._make = make
 
-
-class _Pieces(dict[str, tuple[str, ...]]):
-    """The tokens of the pieces seen so far, which may have signs and any script."""
-
-    def __missing__(self, piece: str) -> tuple[str, ...]:
-        tokens = tuple(token for match in _TOKEN.finditer(piece) for token in _indexed(match))
-        if len(piece) > MAX_TOKEN_CHARS:  # hardly a word that comes again
-            return tokens
-        if len(self) >= STEMS_KEPT:
-            self.clear()
-        self[piece] = tokens
-        return tokens
+    def __missing__(self, word: str) -> KeptT:
+        made = self._make(word)
+        if len(word) <= MAX_TOKEN_CHARS:  # a longer one hardly comes again
+            if len(self) >= STEMS_KEPT:
+                self.clear()
+            self[word] = made
+        return made
 
 
-_STEMS = _Stems()
-_PIECES = _Pieces()
+def _tokens_of(piece: str, *, is_query: bool = False) -> tuple[str, ...]:
+    """Return the tokens of a piece of text, which may have signs and any script."""
+    return tuple(token for match in _TOKEN.finditer(piece) for token in _iter_tokens(match, is_query=is_query))
 
 
-def _indexed(match: re.Match[str]) -> Iterator[str]:
+_STEMS = _Remembered(lambda word: stem(word[:MAX_TOKEN_CHARS]))
+_PIECES = _Remembered(_tokens_of)
+
+
+def _iter_tokens(match: re.Match[str], *, is_query: bool) -> Iterator[str]:
     run = match["unspaced"]
     if run is None:
         yield from _word_tokens(match)
-        if DOTLESS_I in match["word"]:  # what is typed on a keyboard without it
+        if not is_query and DOTLESS_I in match["word"]:  # what is typed on a keyboard without it
             yield stem(match["word"].replace(DOTLESS_I, "i")[:MAX_TOKEN_CHARS])
         return
-    yield from run
-    yield from _pairs(run)
-
-
-def _asked(match: re.Match[str]) -> Iterator[str]:
-    run = match["unspaced"]
-    if run is None:
-        yield from _word_tokens(match)
-    elif len(run) == 1:
-        yield run
-    else:
-        yield from _pairs(run)
+    if not is_query or len(run) == 1:
+        yield from run
+    yield from map("".join, pairwise(run))
 
 
 def _word_tokens(match: re.Match[str]) -> Iterator[str]:
@@ -121,13 +113,11 @@ def _word_tokens(match: re.Match[str]) -> Iterator[str]:
         yield word[:MAX_TOKEN_CHARS] + match["suffix"]
 
 
-def _pairs(run: str) -> Iterator[str]:
-    return (run[i : i + 2] for i in range(len(run) - 1))
+def _packaged(name: str) -> str:
+    return resources.files("stackroom.text").joinpath(name).read_text(encoding="utf-8")
 
 
-FOREIGN_WORDS = frozenset(
-    fold(resources.files("stackroom.text").joinpath("foreign_words.txt").read_text(encoding="utf-8")).split()
-)
+FOREIGN_WORDS = frozenset(fold(_packaged("foreign_words.txt")).split())
 """Words that carry grammar in German, French, Spanish, Italian, Portuguese or Dutch."""
 FEWEST_FOREIGN = 3
 """The number of words from which the language of a question is told."""
@@ -147,11 +137,9 @@ MAX_CHARS = 2_000
 MAX_TERMS = 64
 SYNONYM_WEIGHT = 0.5
 PUNCTUATION = ".,;:!?()[]\"'“”‘’"
-FUNCTION_WORDS = resources.files("stackroom.text").joinpath("function_words.txt").read_text(encoding="utf-8")
-FUNCTION_TOKENS = frozenset(query_tokens(FUNCTION_WORDS))
+FUNCTION_TOKENS = frozenset(query_tokens(_packaged("function_words.txt")))
 """Words that carry grammar rather than meaning: dropped from queries, never from what is indexed."""
-ORDINARY_WORDS = resources.files("stackroom.text").joinpath("ordinary_words.txt").read_text(encoding="utf-8")
-ORDINARY_TOKENS = frozenset(query_tokens(ORDINARY_WORDS))
+ORDINARY_TOKENS = frozenset(query_tokens(_packaged("ordinary_words.txt")))
 """Words that people ask with, and words for what catalogues are of: a record need not have them to answer."""
 
 
@@ -174,17 +162,11 @@ def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> Text
 
 def with_synonyms(query: TextQuery, text: str, synonyms: Mapping[str, tuple[str, ...]]) -> TextQuery:
     """Return the terms of a text with those of its synonyms."""
-    if not (others := _synonym_tokens(text, synonyms)):
-        return query
-    weights = dict(query.terms)
-    for token in others:
-        weights.setdefault(token, SYNONYM_WEIGHT)
-    return TextQuery(terms=tuple(weights.items())[:MAX_TERMS])
-
-
-def _synonym_tokens(text: str, synonyms: Mapping[str, tuple[str, ...]]) -> list[str]:
     if not synonyms:
-        return []
+        return query
     words = [word.strip(PUNCTUATION) for word in text[:MAX_CHARS].lower().split()]
-    phrases = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
-    return [token for phrase in phrases for other in synonyms.get(phrase, ()) for token in query_tokens(other)]
+    weights = dict(query.terms)
+    for phrase in (*words, *map(" ".join, pairwise(words))):
+        for token in (token for other in synonyms.get(phrase, ()) for token in query_tokens(other)):
+            weights.setdefault(token, SYNONYM_WEIGHT)
+    return TextQuery(terms=tuple(weights.items())[:MAX_TERMS])

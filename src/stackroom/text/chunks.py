@@ -12,33 +12,25 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
 
 READ_TOKENS = 256
 """The limit on the length of a passage with its headings: what common embedding models read of a text."""
-
 LEAST_LIMIT = 120
 """The limit on the length of a passage with very long headings, without them."""
-
 ENOUGH_TOKENS = 100
 """The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
-
 MOST_CHARS = 2_400
 """The limit on the length of a passage in characters, whatever they are."""
-
 TINY_TOKENS = 30
 """A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
-
 REST_TOKENS = 20
 """The room that is left in a passage for a short rest of its section."""
-
 LONGEST_OVERLAP_TOKENS = 60
 SHORT_SENTENCE_TOKENS = 15
 DEEPEST_BOUNDARY = 2
 """A passage does not cross headings of this level or higher."""
-
 LONGEST_HEADING_CHARS = 200
 
 _ATX = re.compile(r"[\f ]{0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?\s*")
@@ -69,31 +61,35 @@ class Passage:
         return self.headings[-1] if self.headings else ""
 
 
-class _Kind(Enum):
-    HEADING = "heading"
-    PROSE = "prose"
-    WHOLE = "code or table"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """Lines that belong together, as offsets in the text."""
+    """Lines that belong together, as offsets in the text: prose, a heading, or a table or code, which is kept whole."""
 
     start: int
     end: int
-    kind: _Kind = _Kind.PROSE
+    is_prose: bool = False
     level: int = 0
+    """The level of a heading, else 0."""
     title: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Section:
-    """A heading and the blocks under it, up to the next heading of any level; level 0 is before the first."""
+    """A heading and the blocks under it, up to the next heading of any level; the first section may have none."""
 
-    level: int = 0
     headings: tuple[str, ...] = ()
     heading: _Block | None = None
     body: list[_Block] = field(default_factory=list)
+
+    @property
+    def level(self) -> int:
+        return self.heading.level if self.heading else 0
+
+    @property
+    def limit(self) -> int:
+        """The limit on the length of a passage: its headings are embedded with it, the nearest one twice."""
+        read = estimate_tokens(plain_text(" ".join((*self.headings, *self.headings[-1:]))))
+        return max(READ_TOKENS - read, LEAST_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +101,9 @@ class _Piece:
     headings: tuple[str, ...]
     limit: int
     """The limit on the length of a passage with these headings."""
-    is_prose: bool
     block_end: int
     """The end of the block that it is a part of."""
+    is_prose: bool = False
     opens: bool = False
     """Whether it begins with a heading."""
 
@@ -130,7 +126,7 @@ class _Group:
 
 def split_passages(text: str) -> list[Passage]:
     """Return the passages of a text, in order; none for blank text."""
-    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    line_starts = _line_starts(text)
     measured = MeasuredText(text)
     return [
         _passage(measured, group, line_starts)
@@ -141,11 +137,14 @@ def split_passages(text: str) -> list[Passage]:
 
 def first_heading(text: str) -> str:
     """Return the first heading of level 1, or nothing."""
-    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    return next((block.title for block in _blocks(text, line_starts) if block.level == 1), "")
+    return next((block.title for block in _blocks(text, _line_starts(text)) if block.level == 1), "")
 
 
-def _passage(text: MeasuredText, group: "_Group", line_starts: Sequence[int]) -> Passage:
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
+def _passage(text: MeasuredText, group: _Group, line_starts: Sequence[int]) -> Passage:
     tokens: dict[tuple[str, ...], int] = {}
     for piece in group.pieces:
         tokens[piece.headings] = tokens.get(piece.headings, 0) + text.tokens(piece.start, piece.end)
@@ -161,39 +160,32 @@ def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
     lines = text.split("\n")
     at = 0
     while at < len(lines):
-        if not lines[at].strip():
-            at += 1
-            continue
-        count, kind, level, title = _block_at(lines, at)
-        start = line_starts[at]
-        end = line_starts[at + count - 1] + len(lines[at + count - 1].rstrip())
-        yield _Block(start=start, end=end, kind=kind, level=level, title=title)
-        at += count
-
-
-def _block_at(lines: Sequence[str], at: int) -> tuple[int, _Kind, int, str]:
-    """Return the number of lines and the kind of the block at a line, and the level and title of a heading."""
-    if heading := _heading_at(lines, at):
-        count, level, title = heading
-        return count, _Kind.HEADING, level, title
-    if _opens_fence(lines[at]):
-        return _fence_lines(lines, at), _Kind.WHOLE, 0, ""
-    if _is_table(lines[at]):
-        return _table_lines(lines, at), _Kind.WHOLE, 0, ""
-    return _prose_lines(lines, at), _Kind.PROSE, 0, ""
+        after, level, title, is_prose = at + 1, 0, "", False
+        if heading := _heading_at(lines, at):
+            after, level, title = heading
+        elif _opens_fence(lines[at]):
+            after = _end_of_fence(lines, at)
+        elif _is_table(lines[at]):
+            after = next((place for place in range(at, len(lines)) if not _is_table(lines[place])), len(lines))
+        elif is_prose := bool(lines[at].strip()):
+            after = next((place for place in range(at + 1, len(lines)) if _ends_prose(lines, place)), len(lines))
+        if lines[at].strip():
+            end = line_starts[after - 1] + len(lines[after - 1].rstrip())
+            yield _Block(start=line_starts[at], end=end, is_prose=is_prose, level=level, title=title)
+        at = after
 
 
 def _heading_at(lines: Sequence[str], at: int) -> tuple[int, int, str] | None:
-    """Return the number of lines, the level and the title of the heading at a line."""
+    """Return the line after the heading at a line, its level and its title."""
     line = lines[at]
     atx = _ATX.fullmatch(line)
     if atx and atx[2].strip():
-        return 1, len(atx[1]), atx[2].strip()[:LONGEST_HEADING_CHARS]
+        return at + 1, len(atx[1]), atx[2].strip()[:LONGEST_HEADING_CHARS]
     under = _SETEXT.fullmatch(lines[at + 1]) if at + 1 < len(lines) else None
     title = line.strip()
     if under is None or not title or len(title) > LONGEST_HEADING_CHARS or _NO_HEADING.match(line):
         return None
-    return 2, 1 if under[1].startswith("=") else 2, title
+    return at + 2, 1 if under[1].startswith("=") else 2, title
 
 
 def _opens_fence(line: str) -> bool:
@@ -201,34 +193,19 @@ def _opens_fence(line: str) -> bool:
     return fence is not None and not (fence[1].startswith("`") and "`" in fence[2])
 
 
-def _fence_lines(lines: Sequence[str], at: int) -> int:
-    """Return the number of lines of a fenced block; an unclosed one extends to the end."""
+def _end_of_fence(lines: Sequence[str], at: int) -> int:
+    """Return the line after a fenced block; an unclosed one extends to the end."""
     opened = _FENCE.fullmatch(lines[at])
     mark = opened[1] if opened else ""
     for place in range(at + 1, len(lines)):
         closed = _FENCE.fullmatch(lines[place])
         if closed and closed[1].startswith(mark) and not closed[2].strip():
-            return place - at + 1
-    last = max(place for place in range(at, len(lines)) if lines[place].strip())
-    return last - at + 1
+            return place + 1
+    return max(place for place in range(at, len(lines)) if lines[place].strip()) + 1
 
 
 def _is_table(line: str) -> bool:
     return line.lstrip().startswith("|")
-
-
-def _table_lines(lines: Sequence[str], at: int) -> int:
-    end = at
-    while end < len(lines) and _is_table(lines[end]):
-        end += 1
-    return end - at
-
-
-def _prose_lines(lines: Sequence[str], at: int) -> int:
-    end = at + 1
-    while end < len(lines) and not _ends_prose(lines, end):
-        end += 1
-    return end - at
 
 
 def _ends_prose(lines: Sequence[str], at: int) -> bool:
@@ -242,12 +219,12 @@ def _sections(blocks: Iterable[_Block]) -> list[_Section]:
     sections = [_Section()]
     path: list[_Block] = []
     for block in blocks:
-        if block.kind is not _Kind.HEADING:
+        if not block.level:
             sections[-1].body.append(block)
             continue
         path = [*(one for one in path if one.level < block.level), block]
         headings = tuple(one.title for one in path)
-        sections.append(_Section(level=block.level, headings=headings, heading=block))
+        sections.append(_Section(headings=headings, heading=block))
     return sections if sections[0].body else sections[1:]
 
 
@@ -255,7 +232,11 @@ def _stretches(text: MeasuredText, sections: Iterable[_Section]) -> list[list[_S
     """Return runs of sections that a passage may span; a heading without text joins the next section."""
     stretches: list[list[_Section]] = []
     for section in sections:
-        if stretches and (section.level > DEEPEST_BOUNDARY or _goes_on(text, stretches[-1], section)):
+        if stretches and (
+            section.level > DEEPEST_BOUNDARY
+            or not (tokens := _body_size(text, stretches[-1]))
+            or (tokens < TINY_TOKENS and section.level > stretches[-1][-1].level)
+        ):
             stretches[-1].append(section)
         else:
             stretches.append([section])
@@ -263,11 +244,6 @@ def _stretches(text: MeasuredText, sections: Iterable[_Section]) -> list[list[_S
         last = stretches.pop()
         stretches[-1] += last
     return stretches
-
-
-def _goes_on(text: MeasuredText, stretch: Sequence[_Section], section: _Section) -> bool:
-    tokens = _body_size(text, stretch)
-    return not tokens or (tokens < TINY_TOKENS and section.level > stretch[-1].level)
 
 
 def _body_size(text: MeasuredText, stretch: Iterable[_Section]) -> int:
@@ -279,20 +255,28 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
     pieces: list[_Piece] = []
     pending: _Piece | None = None
     for section in stretch:
-        limit = _limit(section.headings)
+        headings, limit = section.headings, section.limit
         if section.heading is not None:
-            pending = _with_heading(text, pieces, pending, section)
+            start, end = section.heading.start, section.heading.end
+            if pending is not None and text.tokens(pending.start, end) <= ENOUGH_TOKENS:
+                start = pending.start
+            elif pending is not None:  # a long run of headings is a piece by itself
+                pieces.append(pending)
+            pending = _Piece(start=start, end=end, headings=headings, limit=limit, block_end=end, opens=True)
         for block in section.body:
             for start, end in _parts(text, block, limit=limit):
+                has_room = pending is not None and _fits(text, pending.start, end, most=limit)
+                begins = pending.start if pending is not None and has_room else start
                 piece = _Piece(
-                    start=start,
+                    start=begins,
                     end=end,
-                    headings=section.headings,
+                    headings=headings,
                     limit=limit,
-                    is_prose=block.kind is _Kind.PROSE,
+                    is_prose=block.is_prose,
                     block_end=block.end,
+                    opens=has_room,
                 )
-                pieces += [piece] if pending is None else _joined(text, pending, piece)
+                pieces += [piece] if pending is None or has_room else [pending, piece]
                 pending = None
     if pending is None:
         return pieces
@@ -301,46 +285,12 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
     return [*pieces, pending]
 
 
-def _with_heading(text: MeasuredText, pieces: list[_Piece], pending: _Piece | None, section: _Section) -> _Piece | None:
-    """Return the headings that wait for a text, with this one; a long run of headings is a piece by itself."""
-    heading = section.heading
-    if heading is None:
-        return pending
-    start = heading.start
-    if pending is not None and text.tokens(pending.start, heading.end) <= ENOUGH_TOKENS:
-        start = pending.start
-    elif pending is not None:
-        pieces.append(pending)
-    return _Piece(
-        start=start,
-        end=heading.end,
-        headings=section.headings,
-        limit=_limit(section.headings),
-        is_prose=False,
-        block_end=heading.end,
-        opens=True,
-    )
-
-
-def _limit(headings: Sequence[str]) -> int:
-    """Return the limit on the length of a passage: its headings are embedded with it, the nearest one twice."""
-    return max(READ_TOKENS - estimate_tokens(plain_text(" ".join((*headings, *headings[-1:])))), LEAST_LIMIT)
-
-
-def _joined(text: MeasuredText, heading: _Piece, piece: _Piece) -> list[_Piece]:
-    """Return a piece with the headings before it, or both where they are too long for one passage."""
-    if _fits(text, heading.start, piece.end, most=piece.limit):
-        return [replace(piece, start=heading.start, opens=True)]
-    return [heading, piece]
-
-
 def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
-    is_prose = block.kind is _Kind.PROSE
-    if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else limit):
-        yield from _hard_cut(text, block.start, block.end, limit=limit)
-        return
-    for start, end in _split(_SENTENCE_END if is_prose else _LINE_END, text.text, block.start, block.end):
+    parts: Iterable[tuple[int, int]] = [(block.start, block.end)]
+    if text.tokens(block.start, block.end) > (ENOUGH_TOKENS if block.is_prose else limit):
+        parts = _split(_SENTENCE_END if block.is_prose else _LINE_END, text.text, block.start, block.end)
+    for start, end in parts:
         yield from _hard_cut(text, start, end, limit=limit)
 
 

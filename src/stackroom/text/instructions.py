@@ -8,17 +8,18 @@ warn or refuse; the text itself is not changed. Two signs are looked for, in tex
 - `tool_call`: the name of a served tool that is not a read, beside an imperative or in a call that is written as JSON.
 
 No list of phrases can tell an instruction from text that quotes one, so there is none (decision 33).
-
 Messages may quote text of records too: `safe_message` leaves such spans out, so that they are not words of the server.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from stackroom.text.patterns import compose
 from stackroom.text.safe import safe_line, safe_text
+from stackroom.toml_text import load_packaged
 
 ROLE = "role"
 TOOL_CALL = "tool_call"
@@ -28,36 +29,19 @@ CHARS_BEFORE_NAME = 60
 """How far before the name of a tool its imperative may be."""
 NO_TOOLS: frozenset[str] = frozenset()
 
-_ROLES = "system|assistant|developer|human"
-_MESSAGES = "prompt|message|instruction|override|reminder|notice"
-_POSES = (
-    r"<\|\w{2,20}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\[/?system\](?=\(#)",  # tokens of chat templates
-    rf"</?(?:{_ROLES}|tool|function)(?:[-_ ](?:{_MESSAGES}|call|result)s?)?(?:\s[^<>\n]{{0,80}})?/?>",
-    r"</?(?:invoke|antml:\w+)\b[^<>\n]{0,80}>|</(?:document|context|search_results|untrusted\w*)>",
-    rf"[\"']role[\"']\s?:\s?[\"'](?:{_ROLES})[\"']\s?,\s?[\"']content[\"']",  # a message as chat APIs take it
-    rf"^[ \t]*#{{1,3}} (?:(?:{_ROLES})(?: (?:{_MESSAGES}))?|instruction)[ \t]*:",
-    rf"\b(?:system|developer|admin) (?:{_MESSAGES})s?[ \t]*[:!\]]",
-    rf"\b(?:begin|end|start)(?: of)? (?:system|developer|hidden) (?:{_MESSAGES})s?\b",
-    r"(?:^|(?<=[.!?\"'] ))(?:system|developer|assistant):[ \t]*"
-    r"(?:you (?:are|must|will|have)|your (?:new|task)|ignore|disregard|forget|the (?:user|assistant) |from (?:now|here)"
-    r"|all (?:previous|prior)|do not (?:tell|mention|reveal)|re(?:ply|spond) )",
-)
-_POSE = re.compile("|".join(_POSES), re.IGNORECASE | re.MULTILINE)
-_TAGS = ("|", "<", "/", "start_of_turn>", "end_of_turn>", "tool", "function", "invoke", "antml", *_ROLES.split("|"))
-_ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES.split("|")))
+_PATTERNS = load_packaged("stackroom.text", "instruction_patterns.toml")
+_ROLES, _MESSAGES = _PATTERNS["roles"].split("|"), _PATTERNS["messages"].split("|")
+_POSE, _IMPERATIVE = compose(_PATTERNS, "pose"), compose(_PATTERNS, "imperative")
+_TAGS = ("|", "<", "/", "start_of_turn>", "end_of_turn>", "tool", "function", "invoke", "antml", *_ROLES)
+_ENDS = ("]", ":", *(f" {message}" for message in _MESSAGES))
 _POSE_SIGNS = {
     b"<": tuple(f"<{tag}".encode() for tag in _TAGS),
     b"inst": (b"inst]", b"instruction:"),
     b"role": (b"role'", b'role"', b'role\\"'),
-    **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES.split("|"), "admin", "hidden")},
+    **{one.encode(): tuple(f"{one}{end}".encode() for end in _ENDS) for one in (*_ROLES, "admin", "hidden")},
 }
 """Every pose has one of these in lower case, by a part that they share: most texts have none, which is soon seen."""
 _KELVIN = "\N{KELVIN SIGN}".encode()  # the one letter beyond ASCII whose lower case is in it
-_IMPERATIVE = re.compile(
-    r"(?:\b(?:call|invoke|use|run|execute|trigger|rufe?|nutze|benutze|verwende|appelle[rz]?|utilise[rz]?|usa|llama|ejecuta"
-    r"|вызови|используй|via|through|skip)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 class Span(NamedTuple):
@@ -75,7 +59,11 @@ def has_instructions(text: str, tools: Set[str] = NO_TOOLS) -> bool:
 
 def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
     """Return the spans of a text that speak to an assistant, in their order."""
-    return list(islice(_without_overlaps(_iter_spans(text, tools)), MOST_SPANS))
+    kept: list[Span] = []
+    for span in sorted(_iter_spans(text, tools), key=lambda span: (span.start, -span.end)):
+        if not kept or span.start >= kept[-1].end:  # of two that overlap, the first or longer
+            kept.append(span)
+    return kept[:MOST_SPANS]
 
 
 def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
@@ -90,33 +78,19 @@ def may_speak(raw: bytes, tools: Set[str] = NO_TOOLS) -> bool:
     return _has_sign(raw) or any(name.replace("_", ".").rpartition(".")[2].encode() in raw for name in tools)
 
 
-def _without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans in their order; of two that overlap, the first or longer."""
-    end = 0
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if span.start >= end:
-            end = span.end
-            yield span
-
-
 def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
     if _has_sign(text.encode("utf-8", "surrogatepass")):
         yield from (Span(*match.span(), ROLE) for match in _POSE.finditer(text))
-    if tools:
-        yield from _iter_tool_calls(text, tools)
+    for name in _names(frozenset(tools)).finditer(text) if tools else ():
+        first = max(0, name.start() - CHARS_BEFORE_NAME)
+        imperative = _IMPERATIVE.search(text[first : name.start()])
+        if imperative:
+            yield Span(first + imperative.start(), name.end(), TOOL_CALL)
 
 
 def _has_sign(raw: bytes) -> bool:
     lowered = raw.lower().replace(_KELVIN, b"k")
     return any(sign in lowered for part, signs in _POSE_SIGNS.items() if part in lowered for sign in signs)
-
-
-def _iter_tool_calls(text: str, tools: Set[str]) -> Iterator[Span]:
-    for name in _names(frozenset(tools)).finditer(text):
-        first = max(0, name.start() - CHARS_BEFORE_NAME)
-        imperative = _IMPERATIVE.search(text[first : name.start()])
-        if imperative:
-            yield Span(first + imperative.start(), name.end(), TOOL_CALL)
 
 
 @lru_cache(maxsize=64)

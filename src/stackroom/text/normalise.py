@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
@@ -48,12 +48,9 @@ def fold_name(text: str) -> str:
 def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
     """Return the texts that contain the wanted words or are spelt similarly, best first."""
     folded = fold_name(wanted)
-    scored = [(_likeness(folded, fold_name(text)), text) for text in texts]
+    names = ((text, fold_name(text)) for text in texts)
+    scored = [(1.0 if folded and folded in name else fuzz.ratio(folded, name) / 100, text) for text, name in names]
     return [text for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if likeness >= SURE]
-
-
-def _likeness(wanted: str, text: str) -> float:
-    return 1.0 if wanted and wanted in text else fuzz.ratio(wanted, text) / 100
 
 
 NEAR = 65.0
@@ -92,9 +89,9 @@ def joined_key(key: str) -> str:
 
 def corrected(joined: str, known: Iterable[str]) -> list[str]:
     """Return the known joined keys that a slip of the fingers turns into this one, the nearest only."""
-    most = _slips_allowed(joined)
-    if not most:
+    if not 5 <= len(joined) <= LONGEST_ASKED:
         return []
+    most = 1 if len(joined) < 8 else 2
     found = process.extract(joined, list(known), scorer=OSA.distance, score_cutoff=most, limit=None)
     alike = [(int(distance), name) for name, distance, _ in found if name[:1] == joined[:1]]
     nearest = min((distance for distance, _ in alike), default=0)
@@ -112,20 +109,11 @@ def likeness(key: str, other: str) -> float:
 
 
 def _word_key(word: str) -> str:
-    return "and" if word == "&" else _singular(_APOSTROPHES.sub("", fold(word)))
-
-
-def _singular(word: str) -> str:
     """Return a word without the ending of an English plural; others may lose theirs, on both sides alike."""
+    word = "and" if word == "&" else _APOSTROPHES.sub("", fold(word))
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-2] if word.endswith(_SIBILANTS) else word[:-1]
     return f"{word[:-2]}y" if word.endswith("ie") else word  # "comedies" and "comedy", "zombies" and "zombie"
-
-
-def _slips_allowed(joined: str) -> int:
-    if not 5 <= len(joined) <= LONGEST_ASKED:
-        return 0
-    return 1 if len(joined) < 8 else 2
 
 
 def letters_of(name: str) -> str:
@@ -140,25 +128,3 @@ def meant(name: str, known: Iterable[str]) -> str:
         return name
     alike = [one for one in names if letters_of(one) == letters_of(name)]
     return alike[0] if len(alike) == 1 else name
-
-
-METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn")
-
-
-class _PatternOnDemand:
-    """Stands for a compiled expression, whose methods it takes over when it is first asked for one."""
-
-    def __init__(self, expression: str, flags: int) -> None:
-        self._expression = expression
-        self._flags = flags
-
-    def __getattr__(self, name: str) -> Any:
-        """Compile the expression, and return an attribute of it."""
-        compiled = re.compile(self._expression, self._flags)
-        self.__dict__.update({method: getattr(compiled, method) for method in METHODS})
-        return getattr(compiled, name)
-
-
-def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """Return an expression that is compiled on first use; a wrong one is found only then."""
-    return cast("re.Pattern[str]", _PatternOnDemand(expression, flags))

@@ -1,63 +1,24 @@
-"""The pieces of a sentence of preferences (bounds, choices, tags, tones, titles, joints), and their effects.
-
-The effects are conditions to filter by, with their numbers, scored wishes, and nudges of the taste.
-"""
+"""The pieces of a sentence of preferences (bounds, choices, tags, tones, titles, joints), and their effects."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
-from enum import Enum, auto
+from enum import Enum
 from functools import cached_property
 from typing import Final, Literal
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 
-
-class Bound(Enum):
-    """The way a number limits a field."""
-
-    BELOW = auto()
-    AT_MOST = auto()
-    WITHIN = auto()
-    AROUND = auto()
-    AT_LEAST = auto()
-    ABOVE = auto()
-
-
-class Mood(Enum):
-    """The mood of a thing: mentioned, demanded, refused, wanted less, or neither wanted nor refused."""
-
-    PLAIN = auto()
-    MUST = auto()
-    NOT = auto()
-    LESS = auto()
-    ANY = auto()
-
-
-class Lead(Enum):
-    """A word that opens a description: of contents, subject or setting."""
-
-    HAVING = auto()
-    ABOUT = auto()
-    SETTING = auto()
-
-
-class PieceJoin(Enum):
-    """A separator between the members of a list."""
-
-    AND = auto()
-    OR = auto()
-    COMMA = auto()
-
-
-class Plain(Enum):
-    """Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no record tells."""
-
-    FILLER = auto()
-    STOP = auto()
-    WORD = auto()
-    UNCHECKED = auto()
-
+Bound = Enum("Bound", ["BELOW", "AT_MOST", "WITHIN", "AROUND", "AT_LEAST", "ABOVE"])
+"""The way a number limits a field."""
+Mood = Enum("Mood", ["PLAIN", "MUST", "NOT", "LESS", "ANY"])
+"""The mood of a thing: mentioned, demanded, refused, wanted less, or neither wanted nor refused."""
+Lead = Enum("Lead", ["HAVING", "ABOUT", "SETTING"])
+"""A word that opens a description: of contents, subject or setting."""
+PieceJoin = Enum("PieceJoin", ["AND", "OR", "COMMA"])
+"""A separator between the members of a list."""
+Plain = Enum("Plain", ["FILLER", "STOP", "WORD", "UNCHECKED"])
+"""Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no record tells."""
 
 REFUSALS: Final = (Mood.NOT, Mood.LESS)
 
@@ -273,45 +234,39 @@ class Nudge:
     checks: Checks | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Novelty:
-    """Recommend what differs, from each other and from the titles."""
+class Attitude(Enum):
+    """A wish that is about no value; told by its words."""
+
+    NOVELTY = "different from each other and from the titles"
+    INDIFFERENCE = "makes no difference"
 
 
-@dataclass(frozen=True, slots=True)
-class Indifference:
-    """Neither seek nor avoid a thing."""
-
-
-Effect = Condition | Nudge | Novelty | Indifference
+Effect = Condition | Nudge | Attitude
 
 
 def effects_of(mention: Mention) -> list[Effect]:
     """Return the effects of a thing; none if no condition can express it."""
-    effects: list[Effect | None]
+    effects: list[Effect]
+    is_refused = mention.mood in REFUSALS
     match mention.what:
         case Bounds(range=limit, also=also, step=step):
-            effects = [complement(limit, step=step)] if mention.mood in REFUSALS else [limit, also]
+            limits = [complement(limit, step=step)] if is_refused else [limit, also]
+            effects = [limit for limit in limits if limit is not None]
+        case Choice(field=name, value=value) if mention.mood is Mood.LESS:  # it is scored
+            effects = [Nudge("away from", value.lower(), Checks(field=name, avoided=(value,)))]
         case Choice(field=name, value=value):
-            effects = [choice_effect(name, value, mention.mood)]
-        case NamedTag():
-            effects = [tag_condition(mention.what, mention) or tag_nudge(mention.what, mention.mood)]
+            effects = [(NoneOf if is_refused else AnyOf)(name, (value,))]
+        case NamedTag() as tag:
+            effects = [tag_condition(tag, mention) or tag_nudge(tag, is_refused=is_refused)]
         case Person(field=name, names=names):
-            effects = [(NoneOf if mention.mood in REFUSALS else AnyOf)(name, names)]
-        case Tone():
-            effects = [*tone_effects(mention.what, mention.mood)]
+            effects = [(NoneOf if is_refused else AnyOf)(name, names)]
+        case Tone() as tone:
+            effects = tone_effects(tone, mention.mood)
         case Title(title=title):
-            effects = [Nudge("unlike" if mention.mood in REFUSALS else "like", title)]
+            effects = [Nudge("unlike" if is_refused else "like", title)]
         case Variety():
-            effects = [Novelty()]
-    return [effect for effect in effects if effect is not None]
-
-
-def choice_effect(name: str, value: str, mood: Mood) -> Effect:
-    """Return the condition on a choice; one that is only wanted less is scored."""
-    if mood is Mood.LESS:
-        return Nudge("away from", value.lower(), Checks(field=name, avoided=(value,)))
-    return (NoneOf if mood is Mood.NOT else AnyOf)(name, (value,))
+            effects = [Attitude.NOVELTY]
+    return effects
 
 
 def tag_condition(tag: NamedTag, mention: Mention) -> Condition | None:
@@ -323,21 +278,19 @@ def tag_condition(tag: NamedTag, mention: Mention) -> Condition | None:
     return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (tag.name,))
 
 
-def tag_nudge(tag: NamedTag, mood: Mood) -> Nudge:
+def tag_nudge(tag: NamedTag, *, is_refused: bool) -> Nudge:
     """Return the nudge towards a tag, or away from one that is wanted less."""
-    if mood in REFUSALS:
-        return Nudge("away from", tag.name, Checks(field=tag.field, avoided=(tag.name,)) if tag.field else None)
-    return Nudge("towards", tag.name, Checks(field=tag.field, sought=(tag.name,)) if tag.field else None)
+    values = {"avoided" if is_refused else "sought": (tag.name,)}
+    checks = Checks(field=tag.field, **values) if tag.field else None
+    return Nudge("away from" if is_refused else "towards", tag.name, checks)
 
 
 def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
     """Return the nudge of a description, and the conditions on values that mean it or rule it out."""
     leaning, name = tone.leaning, tone.leaning.field
     conditions: list[Effect] = []
-    if mood is Mood.NOT and leaning.meant:
-        conditions.append(NoneOf(name, leaning.meant))
-    if mood is Mood.MUST and leaning.meant:
-        conditions.append(AnyOf(name, leaning.meant))
+    if mood in (Mood.NOT, Mood.MUST) and leaning.meant:
+        conditions.append((NoneOf if mood is Mood.NOT else AnyOf)(name, leaning.meant))
     if mood not in REFUSALS and leaning.never:
         conditions.append(NoneOf(name, leaning.never))
     direction: Direction = "away from" if mood in REFUSALS else "towards"
@@ -373,27 +326,23 @@ def merge_conditions(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
 
 def merge_pair(first: Condition, second: Condition) -> Condition:
     """Merge two conditions of one type on one field: ranges intersect, values are united in order."""
-    if isinstance(first, Range) and isinstance(second, Range):
-        lows = [one.at_least for one in (first, second) if one.at_least is not None]
-        highs = [one.at_most for one in (first, second) if one.at_most is not None]
-        return Range(first.field, max(lows, default=None), min(highs, default=None))
-    assert not isinstance(first, Range)
-    assert not isinstance(second, Range)
-    return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
+    if not isinstance(first, Range) and not isinstance(second, Range):
+        return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
+    ranges = [one for one in (first, second) if isinstance(one, Range)]
+    lows = [one.at_least for one in ranges if one.at_least is not None]
+    highs = [one.at_most for one in ranges if one.at_most is not None]
+    return Range(first.field, max(lows, default=None), min(highs, default=None))
+
+
+def nudges_of(effects: Iterable[Effect], *directions: Direction) -> tuple[Nudge, ...]:
+    """Return the distinct nudges that move the taste in these directions, in order."""
+    nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction in directions)
+    return tuple(dict.fromkeys(nudges))
 
 
 def phrases(effects: Iterable[Effect], direction: Direction) -> tuple[str, ...]:
     """Return the distinct phrases that move the taste in one direction, in order."""
-    nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction == direction)
-    return tuple(dict.fromkeys(nudge.phrase for nudge in nudges))
-
-
-def wishes_of(effects: Iterable[Effect]) -> tuple[Nudge, ...]:
-    """Return the distinct nudges towards and away from descriptions, in order."""
-    nudges = (
-        effect for effect in effects if isinstance(effect, Nudge) and effect.direction in ("towards", "away from")
-    )
-    return tuple(dict.fromkeys(nudges))
+    return tuple(dict.fromkeys(nudge.phrase for nudge in nudges_of(effects, direction)))
 
 
 def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
@@ -401,10 +350,8 @@ def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
     match effect:
         case Nudge():
             return describe_nudge(effect)
-        case Novelty():
-            return "different from each other and from the titles"
-        case Indifference():
-            return "makes no difference"
+        case Attitude():
+            return effect.value
         case Range():
             return describe_range(effect)
         case NoneOf(field=name, values=values):
@@ -437,13 +384,12 @@ def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition
     is_of_dates = vocabulary.has_dates and condition.field == vocabulary.time_field
     if not is_of_dates or not isinstance(condition, Range):
         return condition
-    low, high = condition.at_least, condition.at_most
+    first, last = (
+        None if year is None else min(max(int(year), MINYEAR), MAXYEAR)
+        for year in (condition.at_least, condition.at_most)
+    )
     return Range(
         condition.field,
-        at_least=None if low is None else date(_calendar_year(low), 1, 1).toordinal(),
-        at_most=None if high is None else date(_calendar_year(high), 12, 31).toordinal(),
+        at_least=None if first is None else date(first, 1, 1).toordinal(),
+        at_most=None if last is None else date(last, 12, 31).toordinal(),
     )
-
-
-def _calendar_year(year: float) -> int:
-    return min(max(int(year), MINYEAR), MAXYEAR)

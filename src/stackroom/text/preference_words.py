@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import Final
+from typing import Final, NamedTuple
 
 from stackroom.model.scope import Range
-from stackroom.text.normalise import corrected, pattern
+from stackroom.text.normalise import corrected
+from stackroom.text.patterns import compose
 from stackroom.text.person_names import name_key, name_words
 from stackroom.text.preference_pieces import (
     Bound,
@@ -43,149 +44,92 @@ def by_phrase(table: Mapping[str, str]) -> dict[str, str]:
     return {phrase: meaning for meaning, written in table.items() for phrase in phrases(written)}
 
 
-def bounds_of(table: str) -> dict[str, Bound]:
-    """Return the bound of each phrase of a table."""
-    return {phrase: Bound[name.upper()] for phrase, name in by_phrase(TABLES[table]).items()}
+TABLES: Final = load_packaged("stackroom.text", "preference_words.toml")
 
-
-def numbers_of(table: str) -> dict[str, int]:
-    """Return the number of each phrase of a table."""
-    return {phrase: int(number) for phrase, number in by_phrase(TABLES[table]).items()}
+PHRASES: Final = {name: phrases(table) for name, table in TABLES.items() if isinstance(table, str)}
+MEANINGS: Final = {name: by_phrase(table) for name, table in TABLES.items() if isinstance(table, dict)}
+"""By table: each of its phrases, and the meaning that it is listed under."""
+NUMBERS, ORDINALS, LOOSE_NUMBERS, DECADES, MAGNITUDES, RECENT_YEARS = (
+    {phrase: int(number) for phrase, number in MEANINGS[table].items()}
+    for table in ("numbers", "ordinals", "loose_numbers", "decades", "magnitudes", "recent")
+)
+DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
+ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
+BOUNDS: Final[Mapping[str, Bound]] = {
+    phrase: Bound[name.upper()]
+    for table in ("year_bounds", "year_endings", "length_bounds", "length_endings")
+    for phrase, name in MEANINGS[table].items()
+}
+OLD_UNTIL: Final = 1999
+OLD_WORDS, SHORT_WORDS, LONG_WORDS = PHRASES["old"], PHRASES["short"], PHRASES["long"]
+FILLER, EDGES, UNCHECKED = PHRASES["filler"], PHRASES["edges"], PHRASES["unchecked"]
 
 
 def iter_structure() -> Iterator[tuple[str, What]]:
     """Yield the words of grammar with their meanings; a later one takes the place of an earlier one."""
-    for negation, degree in product(phrases(TABLES["negations"]), phrases(TABLES["degrees"])):
+    for negation, degree in product(PHRASES["negations"], PHRASES["degrees"]):
         yield f"{negation} {degree}", Cue(Mood.LESS, takes_unknown=False)
-    for table, cues in TABLES["cues"].items():
-        for phrase, mood in by_phrase(cues).items():
-            yield phrase, Cue(Mood[mood.upper()], takes_unknown=table == "of_anything")
-    yield from ((phrase, Lead[name.upper()]) for phrase, name in by_phrase(TABLES["leads"]).items())
-    yield from ((phrase, PieceJoin[name.upper()]) for phrase, name in by_phrase(TABLES["joins"]).items())
+    for table in ("cues_of_anything", "cues_of_known"):
+        for phrase, mood in MEANINGS[table].items():
+            yield phrase, Cue(Mood[mood.upper()], takes_unknown=table == "cues_of_anything")
+    yield from ((phrase, Lead[name.upper()]) for phrase, name in MEANINGS["leads"].items())
+    yield from ((phrase, PieceJoin[name.upper()]) for phrase, name in MEANINGS["joins"].items())
     yield ",", PieceJoin.COMMA
-    yield from dict.fromkeys(phrases(TABLES["stops"]), Plain.STOP).items()
-    yield from dict.fromkeys(phrases(TABLES["variety"]), Variety()).items()
-    yield from dict.fromkeys(phrases(TABLES["misleading"]), Plain.WORD).items()
+    for table, what in (("stops", Plain.STOP), ("variety", Variety()), ("misleading", Plain.WORD)):
+        yield from ((phrase, what) for phrase in PHRASES[table])
 
-
-TABLES: Final = load_packaged("stackroom.text", "preference_words.toml")
-
-NUMBERS: Final = numbers_of("numbers")
-ORDINALS: Final = numbers_of("ordinals")
-LOOSE_NUMBERS: Final = numbers_of("loose_numbers")
-DECADES: Final[Mapping[str, int]] = TABLES["decades"]
-DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
-
-YEAR_BOUNDS: Final = bounds_of("year_bounds")
-YEAR_ENDINGS: Final = bounds_of("year_endings")
-LENGTH_BOUNDS: Final = bounds_of("length_bounds")
-LENGTH_ENDINGS: Final = bounds_of("length_endings")
-BOUNDS: Final[Mapping[str, Bound]] = {**YEAR_BOUNDS, **YEAR_ENDINGS, **LENGTH_BOUNDS, **LENGTH_ENDINGS}
-
-RECENT_YEARS: Final = numbers_of("recent")
-OLD_UNTIL: Final = 1999
-OLD_WORDS: Final = phrases(TABLES["old"])
-SHORT_WORDS: Final = phrases(TABLES["short"])
-LONG_WORDS: Final = phrases(TABLES["long"])
-OLDER_THAN: Final = phrases(TABLES["older_than"])
 
 STRUCTURE: Final[Mapping[str, What]] = dict(iter_structure())
 """Words of grammar; a catalogue's vocabulary cannot override them."""
-HOISTED_CUES: Final = frozenset(
-    {"only", "exclusively", "required", "a must", "must-have"}
-    | {phrase for phrase, what in STRUCTURE.items() if isinstance(what, Cue) and phrase.startswith(("is ", "are "))}
-    | {"would be fine", "would be ok", "isn't a problem", "doesn't bother me", "don't bother me"}
-)
-"""Cues that may follow their object: 'movies only', 'romance is a must', 'horror is fine'."""
-PREFERRING: Final = phrases(TABLES["preferring"])
-COMPARING: Final = phrases(TABLES["comparing"])
-FILLER: Final = phrases(TABLES["filler"])
-EDGES: Final = phrases(TABLES["edges"])
-TONE_NOUNS: Final = phrases(TABLES["tone_nouns"])
-OCCASIONS: Final = phrases(TABLES["occasions"])
-TONES: Final[Mapping[str, str]] = by_phrase(TABLES["tones"])
+HOISTED_CUES: Final = PHRASES["hoisted"] | {
+    phrase for phrase, what in STRUCTURE.items() if isinstance(what, Cue) and phrase.startswith(("is ", "are "))
+}
+TONES: Final[Mapping[str, str]] = MEANINGS["tones"]
 """Each tone or setting word, and the description to embed in its place."""
-UNCHECKED: Final = phrases(TABLES["unchecked"])
 KNOWN: Final = frozenset(
     (*STRUCTURE, *UNCHECKED, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS)
 )
 
 
-def alternation(phrases: Iterable[str]) -> str:
-    """Return a pattern for any of these phrases, the longest first, each a whole word."""
-    longest_first = sorted(phrases, key=len, reverse=True)
-    return "|".join(
-        re.escape(phrase).replace(r"\ ", r"\s{1,3}") + (r"\b" if phrase[-1].isalnum() else "")
-        for phrase in longest_first
-    )
+PATTERNS: Final[Mapping[str, str]] = load_packaged("stackroom.text", "preference_patterns.toml")
+WORDS_OF_PATTERNS: Final[Mapping[str, Collection[str]]] = {
+    **PHRASES,
+    **MEANINGS,
+    "bounds": MEANINGS["length_bounds"] | MEANINGS["year_bounds"],
+    "sizes": SHORT_WORDS | LONG_WORDS,
+}
 
 
 @lru_cache(maxsize=64)
 def composed(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]:
     """Return a pattern of `preference_patterns.toml`; `labels` are the names of fields in one of limits on them."""
-
-    def fill(found: re.Match[str]) -> str:
-        if not found["words"]:
-            return expanded(found["name"])
-        return alternation(labels if found["name"] == "labels" else WORDS_OF_PATTERNS[found["name"]])
-
-    def expanded(part: str) -> str:
-        return PLACEHOLDER.sub(fill, PATTERNS[part].replace("\n", ""))
-
-    return pattern(expanded(name), re.IGNORECASE)
+    return compose(PATTERNS, name, re.IGNORECASE, words={**WORDS_OF_PATTERNS, "labels": labels})
 
 
-PATTERNS: Final[Mapping[str, str]] = load_packaged("stackroom.text", "preference_patterns.toml")
-PLACEHOLDER: Final = re.compile(r"<<(?P<words>words )?(?P<name>\w+)>>")
-ARTICLES: Final = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5}
-MAGNITUDES: Final[Mapping[str, int]] = {"thousand": 10**3, "k": 10**3, "million": 10**6, "billion": 10**9}
-WORDS_OF_PATTERNS: Final[Mapping[str, Collection[str]]] = {
-    "alone": phrases(TABLES["alone"]),
-    "bounds": (*LENGTH_BOUNDS, *YEAR_BOUNDS),
-    "decades": DECADES,
-    "length_bounds": LENGTH_BOUNDS,
-    "length_endings": LENGTH_ENDINGS,
-    "loose_numbers": LOOSE_NUMBERS,
-    "magnitudes": MAGNITUDES,
-    "numbers": NUMBERS,
-    "ordinals": ORDINALS,
-    "sizes": (*SHORT_WORDS, *LONG_WORDS),
-    "small_children": phrases(TABLES["small_children"]),
-    "year_bounds": YEAR_BOUNDS,
-    "year_endings": YEAR_ENDINGS,
-    "young": phrases(TABLES["young"]),
-}
-
-MAKER: Final = composed("maker")
-JOINT_OF_NAME: Final = composed("joint_of_name")
+MAKER, JOINT_OF_NAME, TOKEN = map(composed, ("maker", "joint_of_name", "token"))
 LONGEST_PERSON: Final = 5
 NEAR_WORDS: Final = 3
 """A query of no more words may be a misspelt name."""
 SURNAME_CHARS: Final = 4
 """The length from which a name that is written with a capital is one by itself."""
-REFERENCE: Final = composed("reference")
-LIKE_IS_A_VERB: Final = composed("like_is_a_verb")
-QUOTED: Final = composed("quoted")
-NEXT_QUOTED: Final = composed("next_quoted")
-AFTER_TITLE: Final = composed("after_title")
-TOKEN: Final = composed("token")
+REFERENCE, LIKE_IS_A_VERB, QUOTED, NEXT_QUOTED, AFTER_TITLE = map(
+    composed, ("reference", "like_is_a_verb", "quoted", "next_quoted", "after_title")
+)
+Limit = float | None
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
-def limited(
-    bound: Bound, low: float, high: float, *, spread: float, step: float = 1
-) -> tuple[float | None, float | None]:
+def limited(bound: Bound, low: float, high: float, *, spread: float, step: float = 1) -> tuple[Limit, Limit]:
     """Return the minimum and maximum that a bound at low to high allows, in whole numbers or in steps."""
     low, high = min(low, high), max(low, high)
-    limits: dict[Bound, tuple[float | None, float | None]] = {
+    return {
         Bound.BELOW: (None, round(low - step, 2)),
         Bound.AT_MOST: (None, high),
         Bound.WITHIN: (low, high),
         Bound.AROUND: (max(low - spread, 0), high + spread),
         Bound.AT_LEAST: (low, None),
         Bound.ABOVE: (round(high + step, 2), None),
-    }
-    return limits[bound]
+    }[bound]
 
 
 def phrase_key(said: str | None) -> str:
@@ -241,14 +185,9 @@ def spellings(phrase: str) -> Iterator[str]:
         yield phrase.replace("-", "")
     if " " in phrase:
         yield phrase.replace(" ", "-")
-    if phrase.endswith("ies"):
-        yield phrase[:-3] + "y"
-    if phrase.endswith("s"):
-        yield phrase[:-1]
-    if phrase.endswith("es"):
-        yield phrase[:-2]
-    if phrase.endswith("'s"):
-        yield phrase[:-2]
+    for ending, singular in (("ies", "y"), ("s", ""), ("es", ""), ("'s", "")):
+        if phrase.endswith(ending):
+            yield phrase.removesuffix(ending) + singular
 
 
 def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
@@ -328,10 +267,15 @@ def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Senten
     if not vocabulary.labels:
         return
     for found in composed("labelled", frozenset(vocabulary.labels)).finditer(text):
-        low, high = number(found["low"]), number(found["high"] or found["low"])
-        bound = bound_of(found["after"], found["before"])
         name = vocabulary.labels[phrase_key(found["label"])]
-        yield SentencePiece(*found.span(), number_bounds(name, bound, low, high, vocabulary))
+        yield SentencePiece(*found.span(), number_bounds(name, *stated(found), vocabulary))
+
+
+def stated(found: re.Match[str]) -> tuple[Bound, float, float]:
+    """Return the bound, the least and the greatest number of a phrase such as "between 5 and 10"."""
+    groups = found.groupdict()
+    bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
+    return bound, number(groups["low"]), number(groups.get("high") or groups["low"])
 
 
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
@@ -341,23 +285,16 @@ ADULT_FROM: Final = 18
 CENT: Final = 0.01
 
 
-def limit_time(
-    vocabulary: PreferenceVocabulary,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    *,
-    adjective: bool = False,
-) -> Bounds | None:
+def limit_time(vocabulary: PreferenceVocabulary, at_least: Limit = None, at_most: Limit = None) -> Bounds | None:
     """Return a limit on the time, or None in a catalogue whose records have none."""
     name = vocabulary.time_field
-    return None if name is None else Bounds(Range(name, at_least, at_most), adjective=adjective)
+    return None if name is None else Bounds(Range(name, at_least, at_most))
 
 
 def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'after 2015', '2005-2010', 'the 90s or later'."""
     low, high = found["low"], found["high"] or found["low"]
-    is_bare_and_ancient = not found["before"] and low.isdigit() and int(low) < 1900
-    if is_bare_and_ancient:
+    if not found["before"] and low.isdigit() and int(low) < 1900:  # without a word before it
         return None
     bound = bound_of(found["after"], found["before"])
     years = (*moment_years(low), *moment_years(high))
@@ -379,8 +316,7 @@ def read_before_christ(found: re.Match[str], vocabulary: PreferenceVocabulary) -
 
 def read_signed(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read '-60', '+100 kg', where they are values."""
-    choice = vocabulary.choices.get(found["value"])
-    return Choice(*choice) if choice else None
+    return Choice(*vocabulary.choices[found["value"]]) if found["value"] in vocabulary.choices else None
 
 
 def read_alone(_found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -404,7 +340,7 @@ def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | N
     """Read 'not older than ten years', 'more than 20 years old', 'less than five years ago'."""
     years = number(found["count"]) * (10 if found["unit"].lower().startswith("decade") else 1)
     since = vocabulary.this_year - years
-    is_older = phrase_key(found["than"]) in OLDER_THAN
+    is_older = phrase_key(found["than"]) in PHRASES["older_than"]
     if is_older != bool(found["not"]):
         return limit_time(vocabulary, at_most=since if found["not"] else since - 1)
     return limit_time(vocabulary, since)
@@ -431,21 +367,19 @@ def read_season(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
 
 def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of "long"."""
-    groups: dict[str, str | None] = found.groupdict()
-    unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
+    unit, long_field = (found.groupdict().get("unit") or "").lower(), vocabulary.long_field
+    if unit in vocabulary.pairs:
+        return pair_bounds(*stated(found), *vocabulary.pairs[unit])
     multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
     scaled_field, scale = vocabulary.scales.get(unit, (None, 1))
     total_field, total = vocabulary.totals.get(unit, (None, 1))
-    if unit in vocabulary.pairs:
-        return pair_bounds(found, *vocabulary.pairs[unit])
     known = multiple_field or total_field or vocabulary.units.get(unit) or scaled_field
     name = known if unit else long_field and long_field[0]
     if not name:
         return None
-    low, high = number(found["low"]), number(groups.get("high") or found["low"])
+    bound, low, high = stated(found)
     if name == scaled_field:
         low, high = low * scale, high * scale
-    bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
     if total_field:
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == high else bound
         low, high = math.floor(low * total), math.floor(high * total)
@@ -455,10 +389,8 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     return number_bounds(name, bound, low, high, vocabulary)
 
 
-def pair_bounds(found: re.Match[str], least: str, greatest: str) -> What:
+def pair_bounds(bound: Bound, low: float, high: float, least: str, greatest: str) -> Bounds:
     """Read 'for 5 players', 'more than six players', where two fields tell from how many to how many."""
-    low, high = number(found["low"]), number(found["high"] or found["low"])
-    bound = bound_of(found["after"], found["middle"], found["before"])
     if bound in (Bound.ABOVE, Bound.AT_LEAST):
         return Bounds(Range(greatest, at_least=low + (bound is Bound.ABOVE)))
     if bound in (Bound.BELOW, Bound.AT_MOST):
@@ -478,21 +410,22 @@ def read_price(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What |
     name = vocabulary.units.get(found["unit"].lower())
     if name is None:
         return None
-    low, high = number(found["low"]), number(found["high"] or found["low"])
-    bound = bound_of(found["after"], found["before"])
+    bound, low, high = stated(found)
     limit = Range(name, *limited(bound, low, high, spread=high / 5, step=CENT))
     return checked(Bounds(limit, step=CENT), vocabulary)
 
 
 def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'short episodes', where these have a length of their own."""
-    unit = found["unit"].lower()
-    if unit not in vocabulary.lengths:
-        return None
-    name, short_at_most, long_at_least = vocabulary.lengths[unit]
-    is_short = phrase_key(found["size"]) in SHORT_WORDS
-    limit = Range(name, at_most=short_at_most) if is_short else Range(name, at_least=long_at_least)
-    return checked(Bounds(limit), vocabulary)
+    length = vocabulary.lengths.get(found["unit"].lower())
+    return checked(size_bounds(length, phrase_key(found["size"])), vocabulary) if length else None
+
+
+def size_bounds(length: tuple[str, float, float], size: str) -> Bounds:
+    """Return the limit of a word such as "short" on a length: its field, the most of short and the least of long."""
+    name, short_at_most, long_at_least = length
+    limit = Range(name, at_most=short_at_most) if size in SHORT_WORDS else Range(name, at_least=long_at_least)
+    return Bounds(limit)
 
 
 def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
@@ -502,29 +435,22 @@ def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
 
 def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
     """Read 'recent', 'classic', 'short', 'long'."""
-    long_field = vocabulary.long_field
+    bounds: Bounds | None = None
     if phrase in RECENT_YEARS:
-        return limit_time(vocabulary, vocabulary.this_year - RECENT_YEARS[phrase], adjective=True)
-    if phrase in OLD_WORDS:
-        return limit_time(vocabulary, at_most=OLD_UNTIL, adjective=True)
-    if long_field is not None and phrase in SHORT_WORDS:
-        return Bounds(Range(long_field[0], at_most=long_field[1]), adjective=True)
-    if long_field is not None and phrase in LONG_WORDS:
-        return Bounds(Range(long_field[0], at_least=long_field[2]), adjective=True)
-    return None
+        bounds = limit_time(vocabulary, vocabulary.this_year - RECENT_YEARS[phrase])
+    elif phrase in OLD_WORDS:
+        bounds = limit_time(vocabulary, at_most=OLD_UNTIL)
+    elif vocabulary.long_field and phrase in WORDS_OF_PATTERNS["sizes"]:
+        bounds = size_bounds(vocabulary.long_field, phrase)
+    return replace(bounds, adjective=True) if bounds else None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A pattern with its reading; `needles`: it can match only a text that has one of these, in lower case."""
 
     pattern: re.Pattern[str]
     reading: Reading
-    needles: tuple[str, ...] = ()
-
-    def may_match(self, lowered: str) -> bool:
-        """Tell whether the pattern is worth trying."""
-        return not self.needles or any(map(lowered.__contains__, self.needles))
+    needles: tuple[str, ...] = ("",)
 
 
 RULES: Final = (

@@ -16,17 +16,16 @@ from typing import Final
 from stackroom.model.scope import KIND_FIELD, Condition
 from stackroom.text import preference_words as words
 from stackroom.text.preference_pieces import (
+    Attitude,
     Bounds,
     Choice,
     Cue,
     Effect,
-    Indifference,
     Lead,
     Leaning,
     Mention,
     Mood,
     NamedTag,
-    Novelty,
     Nudge,
     PieceJoin,
     Plain,
@@ -42,8 +41,8 @@ from stackroom.text.preference_pieces import (
     in_days,
     is_listed,
     merge_conditions,
+    nudges_of,
     phrases,
-    wishes_of,
 )
 
 LONGEST_SENTENCE: Final = 2_000
@@ -79,6 +78,7 @@ class Preferences:
 Meaning = Callable[[str], What | None]
 """The meaning of a phrase, or None where it has none."""
 WORDS: Final = (Plain.FILLER, Plain.WORD)
+LIST_JOINS: Final = (PieceJoin.AND, PieceJoin.OR)
 
 
 def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
@@ -87,10 +87,18 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     pieces = pieces_of(text, vocabulary)
     mentions = list(iter_mentions(pieces))
     judged = [
-        (mention, effects_of(mention) if mention.mood is not Mood.ANY else [Indifference()]) for mention in mentions
+        (mention, effects_of(mention) if mention.mood is not Mood.ANY else [Attitude.INDIFFERENCE])
+        for mention in mentions
     ]
     refused = [(one.start, one.end) for one, effects in judged if not effects]
     effects = [effect for _, some in judged for effect in some]
+    mentioned = {position for mention in mentions for position in range(mention.start, mention.end)}
+    unknown = [
+        (piece.start, piece.end)
+        for piece in pieces
+        if piece.what in (Plain.WORD, Plain.UNCHECKED)
+        or (isinstance(piece.what, Cue) and piece.start not in mentioned)  # a cue that nothing followed
+    ]
     return Preferences(
         conditions=tuple(
             in_days(condition, vocabulary)
@@ -98,21 +106,22 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
         ),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
-        wishes=wishes_of(effects),
+        wishes=nudges_of(effects, "towards", "away from"),
         like=phrases(effects, "like"),
         unlike=phrases(effects, "unlike"),
-        is_novel=Novelty() in effects,
+        is_novel=Attitude.NOVELTY in effects,
         understood=tuple(
             understood(text[one.start : one.end], some, tag_field=vocabulary.tag_field) for one, some in judged if some
         ),
-        not_understood=join_spans([*refused, *find_unknown_spans(pieces, mentions)], text),
+        not_understood=join_spans([*refused, *unknown], text),
     )
 
 
 def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> UnderstoodWords:
     """Return the interpretation of some words by their effects."""
     meaning = "; ".join(describe_effect(effect, tag_field=tag_field) for effect in effects)
-    by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
+    wishes = nudges_of(effects, "towards", "away from")
+    by_vector = len(wishes) == len(effects) and all(one.checks is None for one in wishes)
     return UnderstoodWords(said, f"{meaning} (by meaning: no tag says it)" if by_vector else meaning, by_vector)
 
 
@@ -132,7 +141,7 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
         pieces += named
     lowered = left.lower()
     for rule in words.RULES:
-        if rule.may_match(lowered) and (found := list(matched(rule, left, vocabulary))):
+        if any(needle in lowered for needle in rule.needles) and (found := list(matched(rule, left, vocabulary))):
             left = blanked(left, found)
             pieces += found
     longest = words.longest_by_first(vocabulary.named)
@@ -167,7 +176,7 @@ def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning:
         most = longest.get(lowered[index].partition("-")[0], 1)
         size, what = longest_phrase(lowered[index : index + most], meaning)
         following = index + size
-        if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
+        if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.PHRASES["tone_nouns"]:
             following += 1
         yield SentencePiece(tokens[index].start(), tokens[following - 1].end(), what)
         index = following
@@ -187,8 +196,7 @@ def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
     if phrase in words.STRUCTURE:
         return words.STRUCTURE[phrase]
     for spelling in words.spellings(phrase):
-        what = read_spelling(spelling, vocabulary)
-        if what is not None:
+        if (what := read_spelling(spelling, vocabulary)) is not None:
             return what
     if phrase in words.FILLER or phrase in vocabulary.fillers:
         return Plain.FILLER
@@ -218,17 +226,13 @@ def with_comparisons(pieces: Sequence[SentencePiece], text: str) -> list[Sentenc
     is_preferring = False
     for index, piece in enumerate(marked):
         said = text[piece.start : piece.end].lower()
-        is_preferring = (is_preferring or said in words.PREFERRING) and piece.what is not Plain.STOP
+        is_preferring = (is_preferring or said in words.PHRASES["preferring"]) and piece.what is not Plain.STOP
         is_between = 0 < index < len(marked) - 1 and isinstance(marked[index - 1].what, Thing)
-        if is_preferring and is_between and said in words.COMPARING and begins_thing(marked[index + 1 :], text):
-            marked[index] = replace(piece, what=Cue(Mood.ANY, takes_unknown=True))
+        if is_preferring and is_between and said in words.PHRASES["comparing"]:
+            others = (one.what for one in marked[index + 1 :] if text[one.start : one.end].lower() not in words.EDGES)
+            if isinstance(next(others, None), Thing):
+                marked[index] = replace(piece, what=Cue(Mood.ANY, takes_unknown=True))
     return marked
-
-
-def begins_thing(pieces: Sequence[SentencePiece], text: str) -> bool:
-    """Tell whether a thing follows, after articles."""
-    following = (piece for piece in pieces if text[piece.start : piece.end].lower() not in words.EDGES)
-    return isinstance(next(following, SentencePiece(0, 0, Plain.STOP)).what, Thing)
 
 
 def with_demands_first(pieces: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
@@ -241,22 +245,13 @@ def with_demands_first(pieces: Sequence[SentencePiece], text: str) -> list[Sente
         if said in words.HOISTED_CUES and isinstance(ordered[index - 1].what, Thing):
             is_sentence = said not in ("only", "exclusively", "required")
             if is_sentence or not isinstance(after, Thing | Lead):
-                first = object_start(ordered, index, is_list=said.startswith("are "))
+                first = index - 1
+                while said.startswith("are ") and first > 1 and ordered[first - 1].what in LIST_JOINS:
+                    if not isinstance(ordered[first - 2].what, Thing):
+                        break
+                    first -= 2
                 ordered[first : index + 1] = [piece, *ordered[first:index]]
     return ordered
-
-
-def object_start(pieces: Sequence[SentencePiece], index: int, *, is_list: bool) -> int:
-    """Return the place of the first thing that a cue after it is about."""
-    first = index - 1
-    while (
-        first > 1
-        and is_list
-        and pieces[first - 1].what in (PieceJoin.AND, PieceJoin.OR)
-        and isinstance(pieces[first - 2].what, Thing)
-    ):
-        first -= 2
-    return first
 
 
 def with_repeated_cues(pieces: Sequence[SentencePiece]) -> list[SentencePiece]:
@@ -269,7 +264,7 @@ def with_repeated_cues(pieces: Sequence[SentencePiece]) -> list[SentencePiece]:
             opener = piece.what if isinstance(piece.what, Lead) or piece.what.takes_unknown else None
         elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, PieceJoin.COMMA):
             opener = None
-        elif opener and following and piece.what in (PieceJoin.AND, PieceJoin.OR) and following.what is Plain.WORD:
+        elif opener and following and piece.what in LIST_JOINS and following.what is Plain.WORD:
             result.append(SentencePiece(following.start, following.start, opener))
     return result
 
@@ -335,7 +330,9 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     if lead is not Lead.ABOUT and is_circumstance(run, text):
         return [replace(piece, what=Plain.WORD) for piece in run]
     moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
-    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not are_places(run):
+    named = [piece.what for piece in run if piece.what is not Plain.FILLER]
+    are_places = all(isinstance(what, Choice) or (isinstance(what, NamedTag) and what.is_name) for what in named)
+    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not are_places:
         return described(run, text, "set in {}")
     is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
     if is_subject or any(piece.what is Plain.WORD for piece in run):
@@ -343,21 +340,11 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     return run
 
 
-def are_places(run: Sequence[SentencePiece]) -> bool:
-    """Tell whether all words of a run may be places: values of a field that has no tags."""
-    named = [piece.what for piece in run if piece.what is not Plain.FILLER]
-    return bool(named) and all(
-        isinstance(what, Choice) or (isinstance(what, NamedTag) and what.is_name) for what in named
-    )
-
-
 def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:
     """Tell whether a run is about those who ask, and not about a record: 'my girlfriend', 'two evenings'."""
-    said = [text[piece.start : piece.end].lower() for piece in run]
-    told = [
-        word for word, piece in zip(said, run, strict=True) if piece.what is Plain.WORD and word not in words.NUMBERS
-    ]
-    return said[0] in ("my", "our") or (bool(told) and words.OCCASIONS.issuperset(told))
+    said = [(text[piece.start : piece.end].lower(), piece.what) for piece in run]
+    told = [word for word, what in said if what is Plain.WORD and word not in words.NUMBERS]
+    return said[0][0] in ("my", "our") or (bool(told) and words.PHRASES["occasions"].issuperset(told))
 
 
 def cue_pieces(
@@ -382,19 +369,14 @@ def cue_pieces(
     return [opener, *(described(kept, text) if is_compound else kept)]
 
 
-def openers(pieces: Sequence[SentencePiece], index: int) -> list[SentencePiece]:
-    """Return the cues, leads and words directly before a thing, the nearest first."""
-    before = reversed(pieces[:index])
-    return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
-
-
 def iter_mentions(pieces: Sequence[SentencePiece]) -> Iterator[Mention]:
     """Yield each thing with its mood: that of the cues before it, or of its list."""
     mood, until, either = Mood.PLAIN, -1, False
     for index, piece in enumerate(pieces):
         if not isinstance(piece.what, Thing):
             continue
-        before = [opener for opener in openers(pieces, index) if isinstance(opener.what, Cue | Lead)]
+        run = takewhile(lambda one: isinstance(one.what, Cue | Lead) or one.what in WORDS, reversed(pieces[:index]))
+        before = [opener for opener in run if isinstance(opener.what, Cue | Lead)]
         cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
         if cues:
             mood, until = combined(cues), last_in_list(pieces, index)
@@ -420,16 +402,6 @@ def last_in_list(pieces: Sequence[SentencePiece], index: int) -> int:
         elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {PieceJoin.OR}):
             break
     return sure
-
-
-def find_unknown_spans(pieces: Iterable[SentencePiece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
-    """Return the spans of unknown words, and of cues that nothing followed."""
-    mentioned = {position for mention in mentions for position in range(mention.start, mention.end)}
-    return [
-        (piece.start, piece.end)
-        for piece in pieces
-        if piece.what in (Plain.WORD, Plain.UNCHECKED) or (isinstance(piece.what, Cue) and piece.start not in mentioned)
-    ]
 
 
 def join_spans(spans: Iterable[tuple[int, int]], text: str) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
+from types import UnionType
 from typing import Final, NamedTuple
 
 from stackroom.model.scope import AllOf, AnyOf, Condition
-from stackroom.text.normalise import pattern
+from stackroom.text.patterns import compose, pattern
 from stackroom.text.person_names import name_key
 from stackroom.text.preference_pieces import (
     Bounds,
@@ -34,7 +35,7 @@ from stackroom.text.preference_pieces import (
     effects_of,
     in_days,
 )
-from stackroom.text.preference_words import alternation, phrase_key, phrases
+from stackroom.text.preference_words import phrase_key, phrases
 from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 from stackroom.toml_text import load_packaged
 
@@ -42,25 +43,27 @@ WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
 JOINTS = frozenset({"and", "or", "but"})
 UNKNOWN: Final = (Plain.WORD, Plain.UNCHECKED)
 WORDS: Final = load_packaged("stackroom.text", "question_words.toml")
-COUNTING: Final = pattern(rf"\b(?:{alternation(phrases(WORDS['counting']))})(?=\s)", re.IGNORECASE)
-LEAVING_OUT: Final = pattern(
-    rf"(?:,\s?not|,?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))}))\s{{1,3}}(?P<what>[^,;.!?]{{2,80}})",
-    re.IGNORECASE,
+SUPERLATIVES, ADJECTIVES, EXTREMES = (
+    frozenset(phrase for written in tables for phrase in phrases(written))
+    for tables in (WORDS["superlatives"], WORDS["adjectives"], WORDS["extremes"].values())
 )
-DESCRIBING: Final = pattern(r"\b(?:an?|the|one|who|whose|where|when)\s[^,;.!?]*\Z", re.IGNORECASE)
-"""The beginning of a description, of which a refusal is a part: "a boy born without magic"."""
-REFUSAL: Final = pattern(r"\b(?:not|no|without|never|isn't|aren't|don't)\s[^,;.!?]{2,60}", re.IGNORECASE)
-OF: Final = r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?"
-OF_PLACE: Final = pattern(rf"{OF}\Z", re.IGNORECASE)
-OF_THIS: Final = pattern(OF)
-UNKNOWN_NAME: Final = pattern(
-    r"\b(?:(?P<maker>[Bb]y)|(?P<place>[Ff]rom))\s{1,3}(?P<name>[A-Z][\w.'-]*(?:\s[A-Z][\w.'-]*){0,4})"
-)
-SUPERLATIVE: Final = r"[a-z]{3,}est\b"
-SUPERLATIVES: Final = frozenset(phrase for written in WORDS["superlatives"] for phrase in phrases(written))
-ADJECTIVES: Final = frozenset(phrase for written in WORDS["adjectives"] for phrase in phrases(written))
 HIGHEST: Final = phrases(WORDS["extremes"]["highest"])
-NEVER: Final = r"(?P<extreme>\Zx)(?P<label>x)"
+WORDS_OF_PATTERNS: Final = {
+    "counting": phrases(WORDS["counting"]),
+    "leaving_out": phrases(WORDS["leaving_out"]),
+    "extremes": EXTREMES,
+    "superlatives": SUPERLATIVES | ADJECTIVES,
+}
+
+
+@lru_cache(maxsize=64)
+def _pattern(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """Return one of the patterns of the file; `labels` are the names of fields in one of orders by them."""
+    return compose(WORDS["patterns"], name, words={**WORDS_OF_PATTERNS, "labels": labels})
+
+
+COUNTING, LEAVING_OUT, DESCRIBING, REFUSAL = map(_pattern, ("counting", "leaving_out", "describing", "refusal"))
+OF_PLACE, OF_THIS, UNKNOWN_NAME = map(_pattern, ("of_place", "of", "unknown_name"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +129,16 @@ class ReadQuery:
 def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()) -> ReadQuery:
     """Return what a query states, but for the phrases that are not to be read as such, and the rest."""
     text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
-    counting, orders = list(_counting(text)), [*_orders(text, vocabulary)]
+    first = COUNTING.search(text)
+    counting = [PhraseSpan(start=first.start(), end=first.end(), phrase=first[0])] if first else []
+    orders = [*_orders(text, vocabulary)]
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
     leaving = [found.span() for found in LEAVING_OUT.finditer(text)]
-    around = _Surroundings(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
+    read = _Query(pieces, text, vocabulary, [*leaving, *((span.start, span.end) for span in asked)])
     all_mentions = iter_mentions(pieces)
     mentions = [one for one in all_mentions if one.mood is not Mood.NOT or not _is_of_story(one.start, text, pieces)]
-    known = [one for mention in mentions if (one := _stated(mention, around)) is not None]
+    known = [one for mention in mentions if (one := _stated(mention, read)) is not None]
     stated = tuple(one for one in known if phrase_key(one.phrase) not in kept)
     order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
     marked = list(_left_out(text, stated))
@@ -141,6 +146,8 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     left_out = tuple(phrase for phrase in (*marked, *refused) if phrase_key(phrase.phrase) not in kept)
     spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
     rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
+    topics = (one for one in _outside(pieces, spans) if isinstance(one.what, Thing) or one.what in UNKNOWN)
+    is_padding = bool(spans) and all(one in spans for one in orders) and not any(topics)
     return ReadQuery(
         stated=stated,
         order=order,
@@ -148,35 +155,27 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
         unknown_maker=_unknown_name("maker", text, known),
         unknown_place=_unknown_name("place", text, known) if vocabulary.places else "",
         is_count=any(one in asked for one in counting),
-        unread=tuple(_unread_refusals(text, pieces, [*known, *left_out])),
-        rest="" if spans and _is_padding(pieces, spans, orders) else rest,
+        unread=tuple(
+            found[0].strip()
+            for found in REFUSAL.finditer(text)
+            if not _is_of_story(found.start(), text, pieces)
+            and not any(span.overlaps(*found.span()) for span in (*known, *left_out))
+        ),
+        rest="" if is_padding else rest,
         is_known=not any(piece.what in UNKNOWN for piece in _outside(pieces, stated)),
     )
 
 
-def _counting(text: str) -> Iterator[PhraseSpan]:
-    """Yield the words that ask for a number."""
-    if found := COUNTING.search(text):
-        yield PhraseSpan(start=found.start(), end=found.end(), phrase=found[0])
-
-
 def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
     """Yield the superlatives of a text, with the field that each sorts by."""
-    for found in _order_pattern(frozenset(vocabulary.labels)).finditer(text):
-        extreme, label = phrase_key(found["extreme"]), phrase_key(found["label"])
-        most = phrase_key(found["most"]) or f"{extreme} {label}"
+    labels = frozenset(vocabulary.labels)
+    for found in _pattern("order" if labels else "superlative", labels).finditer(text):
+        extreme, label, most = (phrase_key(found.groupdict().get(name)) for name in ("extreme", "label", "most"))
+        most = most or f"{extreme} {label}"
         of_label = f"{'-' if extreme in HIGHEST else ''}{vocabulary.labels[label]}" if label else None
         sort = vocabulary.orders.get(most, of_label)
         if sort or most in SUPERLATIVES:
             yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
-
-
-@lru_cache(maxsize=64)
-def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
-    extremes = alternation(phrase for written in WORDS["extremes"].values() for phrase in phrases(written))
-    labelled = rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})" if labels else NEVER
-    most = rf"(?P<most>{alternation(SUPERLATIVES | ADJECTIVES)}|(?:most|least)\s[a-z]+|{SUPERLATIVE})"
-    return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|{most})", re.IGNORECASE)
 
 
 def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary) -> bool:
@@ -223,13 +222,6 @@ def _is_of_story(start: int, text: str, pieces: Iterable[SentencePiece]) -> bool
     passed = (PieceJoin.AND, Lead.HAVING)
     before = [piece.what for piece in pieces if piece.end <= start and piece.what not in passed]
     return before[-1:] == [Plain.WORD] and DESCRIBING.search(text, 0, start) is not None
-
-
-def _unread_refusals(text: str, pieces: Sequence[SentencePiece], read: Collection[PhraseSpan]) -> Iterator[str]:
-    """Yield the refusals of records that are not among what was read."""
-    for found in REFUSAL.finditer(text):
-        if not _is_of_story(found.start(), text, pieces) and not any(span.overlaps(*found.span()) for span in read):
-            yield found[0].strip()
 
 
 def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> str:
@@ -281,16 +273,7 @@ def _padding(pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], tex
         yield PhraseSpan(start=piece.start, end=piece.end, phrase=text[piece.start : piece.end])
 
 
-def _is_padding(
-    pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan], orders: Collection[StatedOrder]
-) -> bool:
-    """Tell whether nothing is left but words without a meaning of their own."""
-    if any(order not in spans for order in orders):
-        return False
-    return not any(isinstance(piece.what, Thing) or piece.what in UNKNOWN for piece in _outside(pieces, spans))
-
-
-class _Surroundings(NamedTuple):
+class _Query(NamedTuple):
     """A query in pieces, its text and the words of the catalogue."""
 
     pieces: Sequence[SentencePiece]
@@ -299,33 +282,28 @@ class _Surroundings(NamedTuple):
     apart: Sequence[tuple[int, int]]
     """The spans that ask for an order or a number, or leave something out."""
 
-    def besides(self, mention: Mention) -> list[What]:
-        """Return the other things of the query, but for those that ask for an order or leave something out."""
-        apart = [(mention.start, mention.end), *self.apart]
-        return [piece.what for piece in self.pieces if not any(start <= piece.start < end for start, end in apart)]
 
-
-def _stated(mention: Mention, around: _Surroundings) -> StatedCondition | None:
-    start, end, text, vocabulary = mention.start, mention.end, around.text, around.vocabulary
+def _stated(mention: Mention, query: _Query) -> StatedCondition | None:
+    start, end, text, vocabulary = mention.start, mention.end, query.text, query.vocabulary
     if isinstance(mention.what, Choice | NamedTag) and mention.what.field:
         start, end = _with_label(mention.what.field, text, start, end)
     is_labelled = (start, end) != (mention.start, mention.end)
     place = OF_PLACE.search(text, max(0, start - 12), start) if isinstance(mention.what, Choice | NamedTag) else None
     start = place.start() if place else start
-    context = _Context(around, text[start:end].lower(), end, is_labelled=is_labelled)
-    conditions = tuple(in_days(condition, vocabulary) for condition in _conditions_of(mention, context))
+    thing = _Thing(query, mention, text[start:end].lower(), end, is_labelled)
+    conditions = tuple(in_days(condition, vocabulary) for condition in thing.iter_conditions())
     if not conditions:
         return None
     is_asked = mention.mood in (Mood.NOT, Mood.MUST)
-    is_surname = context.said.isalpha() and name_key([context.said]) in vocabulary.people
-    is_name = isinstance(mention.what, NamedTag) and mention.what.is_name and " " in context.said
+    is_surname = thing.said.isalpha() and name_key([thing.said]) in vocabulary.people
+    is_name = isinstance(mention.what, NamedTag) and mention.what.is_name and " " in thing.said
     is_named = is_name or (isinstance(mention.what, Person) and not is_surname)
     return StatedCondition(
         start=start,
         end=end,
         phrase=text[start:end],
         conditions=conditions,
-        is_explicit=is_asked or context.is_labelled or context.is_before_noun or context.is_of,
+        is_explicit=is_asked or is_labelled or thing.is_before_noun or thing.is_of,
         is_sure=is_asked or isinstance(mention.what, Bounds) or is_named,
     )
 
@@ -338,70 +316,73 @@ def _with_label(field: str, text: str, start: int, end: int) -> tuple[int, int]:
     return before.start() if before else start, after.end() if after else end
 
 
-class _Context(NamedTuple):
-    """The surroundings of a thing in a query, and the words for it in lower case."""
+class _Thing(NamedTuple):
+    """A thing in a query, the words for it in lower case, and whether the name of its field is beside it."""
 
-    around: _Surroundings
+    query: _Query
+    mention: Mention
     said: str
     end: int
     is_labelled: bool
-    """Whether the name of its field is beside it."""
 
     @property
     def following(self) -> SentencePiece | None:
         """The piece after it."""
-        return next((piece for piece in self.around.pieces if piece.start >= self.end), None)
+        return next((piece for piece in self.query.pieces if piece.start >= self.end), None)
 
     @property
     def is_before_noun(self) -> bool:
         """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative games"."""
         following = self.following
-        words = [self.around.text[following.start : following.end].lower()] if following else []
-        return any(word in self.around.vocabulary.fillers for word in (*words, self.said.split()[-1]))
+        words = [self.query.text[following.start : following.end].lower()] if following else []
+        return any(word in self.query.vocabulary.fillers for word in (*words, self.said.split()[-1]))
 
     @property
     def is_of(self) -> bool:
         """Whether a word such as "from" is before it."""
         return OF_THIS.match(self.said) is not None
 
+    @property
+    def others(self) -> list[What]:
+        """The other things of the query, but for those that ask for an order or leave something out."""
+        apart = [(self.mention.start, self.mention.end), *self.query.apart]
+        pieces = self.query.pieces
+        return [piece.what for piece in pieces if not any(start <= piece.start < end for start, end in apart)]
 
-def _conditions_of(mention: Mention, context: _Context) -> Iterator[Condition]:
-    """Yield the conditions of a thing, where it is a bound or a kind, refused or demanded, or what others are of."""
-    if isinstance(mention.what, NamedTag) and mention.mood is Mood.PLAIN:
-        is_meant = context.is_before_noun or context.is_labelled
-        if mention.what.is_name:
-            is_meant = is_meant or context.is_of or _is_alone(mention, context)
-        if mention.what.field and is_meant:
-            yield AnyOf(mention.what.field, (mention.what.name,))
-        elif mention.what.field and not mention.what.is_name and _is_topic(mention, context):
-            yield AllOf(mention.what.field, (mention.what.name,))
-    elif _is_condition(mention, context):
-        yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
+    def iter_conditions(self) -> Iterator[Condition]:
+        """Yield its conditions, where it is a bound or a kind, refused or demanded, or what others are of."""
+        what = self.mention.what
+        if not isinstance(what, NamedTag) or self.mention.mood is not Mood.PLAIN:
+            effects = effects_of(self.mention) if self._is_condition() else ()
+            yield from (effect for effect in effects if isinstance(effect, Condition))
+        elif what.field:
+            is_meant = self.is_before_noun or self.is_labelled
+            if is_meant or (what.is_name and (self.is_of or self._is_alone(NamedTag | Tone | Title))):
+                yield AnyOf(what.field, (what.name,))
+            elif not what.is_name and self._is_topic():
+                yield AllOf(what.field, (what.name,))
 
+    def _is_alone(self, topics: UnionType) -> bool:
+        """Tell whether none of the other things is unknown or a topic."""
+        return not any(what in UNKNOWN or isinstance(what, topics) for what in self.others)
 
-def _is_alone(mention: Mention, context: _Context) -> bool:
-    """Tell whether all else are conditions and padding."""
-    topics = NamedTag | Tone | Title
-    return not any(what in UNKNOWN or isinstance(what, topics) for what in context.around.besides(mention))
+    def _is_topic(self) -> bool:
+        """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; or of a maker."""
+        others = self.others
+        has_maker = any(isinstance(what, Person) for what in others)
+        has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
+        has_tags = any(isinstance(what, NamedTag) for what in others)
+        is_narrowed = has_maker or (not has_tags and (has_limit or bool(self.query.apart)))
+        return is_narrowed and self._is_alone(Tone | Title | PieceJoin)
 
-
-def _is_topic(mention: Mention, context: _Context) -> bool:
-    """Tell whether a tag is all that is wanted beside conditions: "symphonies before 1800"; of several, by a maker."""
-    others, topics = context.around.besides(mention), Tone | Title | PieceJoin
-    has_maker = any(isinstance(what, Person) for what in others)
-    has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
-    has_tags = any(isinstance(what, NamedTag) for what in others)
-    is_narrowed = has_maker or (not has_tags and (has_limit or bool(context.around.apart)))
-    return is_narrowed and not any(what in UNKNOWN or isinstance(what, topics) for what in others)
-
-
-def _is_condition(mention: Mention, context: _Context) -> bool:
-    if isinstance(mention.what, Person):
-        return mention.mood in (Mood.PLAIN, Mood.NOT, Mood.MUST)
-    if mention.mood in (Mood.NOT, Mood.MUST):
-        return not (isinstance(mention.what, Bounds) and mention.what.adjective)
-    if isinstance(mention.what, Bounds):
-        return mention.mood is not Mood.ANY and not mention.what.adjective
-    is_adjective = context.following is not None and context.following.what is Plain.WORD
-    is_free = not is_adjective or context.said in context.around.vocabulary.adjectives or context.is_labelled
-    return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and is_free
+    def _is_condition(self) -> bool:
+        what, mood = self.mention.what, self.mention.mood
+        if isinstance(what, Person):
+            return mood in (Mood.PLAIN, Mood.NOT, Mood.MUST)
+        if isinstance(what, Bounds):
+            return mood is not Mood.ANY and not what.adjective
+        if mood in (Mood.NOT, Mood.MUST):
+            return True
+        is_adjective = self.following is not None and self.following.what is Plain.WORD
+        is_free = not is_adjective or self.said in self.query.vocabulary.adjectives or self.is_labelled
+        return isinstance(what, Choice) and mood is Mood.PLAIN and is_free

@@ -18,38 +18,28 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from stackroom.text.normalise import fold, fold_name
+from stackroom.text.normalise import fold, fold_name, joined_key
 
 ALIKE = 0.83
 """The likeness from which a name counts as another spelling of the same."""
-
 SUGGESTED = 0.7
 """The likeness from which a name that has the typed words, misspelt, among others is suggested."""
-
 SUGGESTED_BY_WORD = 0.75
 """The same for a name that begins with the same word."""
-
 SQUEEZED_LIKENESS = 0.99
 """The likeness of names that differ in blanks and punctuation alone."""
-
 BARE_LIKENESS = 0.97
 """The likeness of names that differ in articles and joining words too."""
-
 PART_LIKENESS = 0.6
 """The likeness of a name that has the typed words somewhere; it grows with their share of it."""
-
 TAKEN_SHARES = (0.25, 0.35)
 """The share of a name from which its beginning, or several words in it, are taken for the name."""
-
 FEWEST_MISSPELT = 5
 """Shorter names are not taken for misspelt ones: a single letter makes another name."""
-
 MISSPELT_LENGTHS = (4, 7, 11)
 """The numbers of letters from which a word may have one, two and three wrong ones."""
-
 FEWEST_OF_PART = 3
 """Fewer letters do not name a record as a part of its name; two characters do in scripts without blanks."""
-
 JOINING_WORDS = frozenset({"a", "an", "and", "at", "for", "in", "of", "on", "or", "the", "to", "with"})
 
 _DRAWN = re.compile(r"(?<=\w)[!$@]+(?=\w)")
@@ -57,8 +47,6 @@ _DRAWN_LETTERS = str.maketrans("!$@", "isa")
 _LATIN = re.compile("[A-Za-z]")
 _SIGN = re.compile(r"[+#]")
 _NUMBER = re.compile(r"\d+|[ivx]+")
-
-
 SHARED_CHARS = 3
 ROUGHLY_ALIKE = 55
 """Names are compared that share the beginnings of the typed words, or are alike by this much of 100."""
@@ -86,10 +74,7 @@ class NameMatch(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def name_spellings(name: str) -> tuple[str, ...]:
-    """Return the folded spellings of a name, the plainest first: `P!nk` is also `pink`, `C&T` also `c and t`.
-
-    A name without letters or digits is its own spelling.
-    """
+    """Return the folded spellings of a name, the plainest first: `P!nk` is also `pink`, `C&T` also `c and t`."""
     folded = fold(name)
     plain = fold_name(folded)
     if plain == folded and plain.isascii():
@@ -105,36 +90,18 @@ def name_spellings(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([plain, *(fold_name(other) for other in others if other != folded)]))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TypedName:
     """A name as somebody typed it."""
 
-    text: str
-
-    @cached_property
-    def spellings(self) -> tuple[str, ...]:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spellings = name_spellings(text)
         """Its folded spellings, the plainest first."""
-        return name_spellings(self.text)
-
-    @cached_property
-    def plain(self) -> str:
-        """Its first spelling; empty where there is none."""
-        return next(iter(self.spellings), "")
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
+        self.plain = next(iter(self.spellings), "")
+        self.words = _content_words(self.plain)
         """Its words that say something; of function words alone, none."""
-        return _content_words(self.plain)
-
-    @cached_property
-    def signs(self) -> frozenset[str]:
-        """The signs in it that are part of a name."""
-        return _signs(self.text)
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        """The Arabic and Roman numbers in it."""
-        return frozenset(numbers_in(self.plain))
+        self.signs = _signs(text)
+        self.numbers = _numbers_in(self.plain)
 
     def match(self, names: Sequence[str]) -> NameMatch | None:
         """Return the best match with a record's names, the title first; None where none is alike."""
@@ -143,7 +110,8 @@ class TypedName:
 
     def _matches(self, name: str, *, is_title: bool) -> Iterator[NameMatch]:
         """Yield how a name matches, by each of its spellings."""
-        if self._is_of_other_script(name) or not self._may_match(name.lower()):
+        is_of_other_script = not name.isascii() and self.plain.isascii() and not _LATIN.search(name)
+        if is_of_other_script or not self._may_match(name.lower()):
             return
         for spelling in name_spellings(name):
             if spelling in self.spellings and _signs(name) >= self.signs:
@@ -159,20 +127,16 @@ class TypedName:
             return True
         return fuzz.ratio(self.plain, lowered, score_cutoff=ROUGHLY_ALIKE) > 0
 
-    def _is_of_other_script(self, name: str) -> bool:
-        """Tell, at little cost, that a name shares no letter with the typed one."""
-        return not name.isascii() and self.plain.isascii() and not _LATIN.search(name)
-
     def _spelling_likeness(self, name: str) -> float:
         """Compare two spellings; the likeness is 0 where they are of two names."""
-        if _squeezed(self.plain) == _squeezed(name):
+        if joined_key(self.plain) == joined_key(name):
             return SQUEEZED_LIKENESS
         words = _content_words(name)
         if self.words == words:
             return BARE_LIKENESS
-        if len(self.plain) < FEWEST_MISSPELT or not self.numbers <= set(numbers_in(name)):
+        if len(self.plain) < FEWEST_MISSPELT or not self.numbers <= _numbers_in(name):
             return 0.0
-        likeness = fuzz.ratio(_squeezed(self.plain), _squeezed(name), score_cutoff=100 * SUGGESTED) / 100
+        likeness = fuzz.ratio(joined_key(self.plain), joined_key(name), score_cutoff=100 * SUGGESTED) / 100
         if not likeness:
             return 0.0
         is_alone = len(self.words) == 1
@@ -185,11 +149,12 @@ class TypedName:
         """Compare the typed words with a part of a name; the likeness is 0 where they are none."""
         if len(self.plain) < (FEWEST_OF_PART if self.plain.isascii() else 2):
             return NameMatch(MatchedBy.PART, 0.0)
-        share = min(1.0, len(_squeezed(self.plain)) / max(1, len(_squeezed(name))))
+        share = min(1.0, len(joined_key(self.plain)) / max(1, len(joined_key(name))))
         of_beginning, of_words = TAKEN_SHARES
-        if _begins_with(name, self.plain):
+        blank = "" if _is_unspaced(self.plain) else " "
+        if name.startswith(f"{self.plain}{blank}"):
             is_taken, extra = share >= of_beginning, 0.1
-        elif _contains_all(name, self.plain):
+        elif f"{blank}{self.plain}{blank}" in f"{blank}{name}{blank}":
             is_taken, extra = share >= of_words and len(self.words) > 1, 0.05
         elif len(self.words) > 1 and set(self.words) <= set(name.split()):
             is_taken, extra = share >= of_words, 0.0
@@ -198,13 +163,9 @@ class TypedName:
         return NameMatch(MatchedBy.PART if is_taken else MatchedBy.HINT, PART_LIKENESS + extra + 0.25 * share)
 
 
-def numbers_in(folded: str) -> list[str]:
+def _numbers_in(folded: str) -> frozenset[str]:
     """Return the Arabic and Roman numbers among the words of a folded name."""
-    return [word for word in folded.split() if _NUMBER.fullmatch(word)]
-
-
-def _squeezed(folded: str) -> str:
-    return folded.replace(" ", "")
+    return frozenset(filter(_NUMBER.fullmatch, folded.split()))
 
 
 def _content_words(folded: str) -> tuple[str, ...]:
@@ -228,14 +189,6 @@ def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
     return OSA.distance(word, other, score_cutoff=most) <= most
 
 
-def _begins_with(name: str, typed: str) -> bool:
-    return name.startswith(typed if _is_unspaced(typed) else f"{typed} ")
-
-
-def _contains_all(name: str, typed: str) -> bool:
-    return typed in name if _is_unspaced(typed) else f" {typed} " in f" {name} "
-
-
 def _is_unspaced(typed: str) -> bool:
     """Tell whether a name is in a script without blanks between words."""
     return len(typed) > 1 and not typed.isascii() and all(ord(letter) >= 0x0E00 for letter in typed if letter.isalpha())
@@ -243,13 +196,10 @@ def _is_unspaced(typed: str) -> bool:
 
 CANDIDATES = 50
 """The number of names that are compared by edit distance."""
-
 SHORTLIST = 150
 """The number of names with rare grams that are looked up under the common grams too."""
-
 POSTINGS_READ = 4_000
 """The limit on postings read, rarest grams first; the rarest gram is always read whole."""
-
 GRAMS_READ = 12
 MAX_NAME_CHARS = 200
 CHUNK_NAMES = 100_000
@@ -315,14 +265,11 @@ class TitleIndex:
         fits = self._sizes[names] == len(letters)
         if allowed is not None:
             fits &= allowed[self.arrays.rows[names]]
-        starts, _ = self._spans(names)
+        starts, _ = _spans(self.arrays.ends, names)
         return any(self.arrays.letters[start : start + len(letters)].tobytes() == letters for start in starts[fits])
 
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
-        """Return the names that share most of the query's grams, those of similar length first.
-
-        The names under the rarest grams are counted; the best of them are then looked up under the others.
-        """
+        """Return the names that share most of the query's grams, those of similar length first."""
         names, shared, common = self._shared(wanted)
         if allowed is not None:
             keep = allowed[self.arrays.rows[names]]
@@ -369,11 +316,7 @@ class TitleIndex:
         arrays = self.arrays
         places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
         places = places[arrays.grams[places] == grams]
-        return np.where(places > 0, arrays.gram_ends[places - 1], 0), arrays.gram_ends[places]
-
-    def _spans(self, names: Ints) -> tuple[Ints, Ints]:
-        ends = self.arrays.ends[names]
-        return np.where(names > 0, self.arrays.ends[names - 1], 0), ends
+        return _spans(arrays.gram_ends, places)
 
     def first_names(self, rows: Ints) -> list[str]:
         """Return the first name of each row, folded; empty for a row without names."""
@@ -384,7 +327,7 @@ class TitleIndex:
         return [found.get(at, "") for at in range(len(rows))]
 
     def _names(self, names: Ints) -> list[str]:
-        starts, ends = self._spans(names)
+        starts, ends = _spans(self.arrays.ends, names)
         letters = self.arrays.letters.data
         return [str(letters[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
@@ -433,6 +376,11 @@ class TitleArraysBuilder:
         grams, owners = _grams_of(self._waiting)
         self._inverted.append(_invert(grams, owners + np.int32(len(self._ends) - len(self._waiting))))
         self._waiting = []
+
+
+def _spans(ends: Ints, places: Ints) -> tuple[Ints, Ints]:
+    """Return where the entries at these places begin and end."""
+    return np.where(places > 0, ends[places - 1], 0), ends[places]
 
 
 def _split(postings: Sequence[NDArray[np.int32]]) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:

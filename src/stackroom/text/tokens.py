@@ -9,7 +9,6 @@ Only words count: `plain_text` is a Markdown text without addresses, targets of 
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from itertools import accumulate
 
 _TAGS = (
@@ -57,11 +56,12 @@ class MeasuredText:
     def __init__(self, text: str) -> None:
         self.text = text
         self._ends: list[int] = []
-        costs = []
-        for start, end in _spoken(text):
-            for match in _TOKEN.finditer(text, start, end):
+        costs, at = [], 0
+        for start, end in (*(silent.span() for silent in SILENT.finditer(text)), (len(text), len(text))):
+            for match in _TOKEN.finditer(text, at, start):
                 self._ends.append(match.end())
                 costs.append(_tokens_of(match[0]))
+            at = end
         self._before = [0, *accumulate(costs)]
 
     def tokens(self, start: int, end: int) -> int:
@@ -73,12 +73,3 @@ class MeasuredText:
         first = bisect_left(self._ends, start + 1)
         last = bisect_left(self._before, self._before[first] + tokens + 1) - 1
         return self._ends[last - 1] if last > first else start
-
-
-def _spoken(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a Markdown text that have words of it."""
-    at = 0
-    for silent in SILENT.finditer(text):
-        yield at, silent.start()
-        at = silent.end()
-    yield at, len(text)

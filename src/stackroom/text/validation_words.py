@@ -18,11 +18,13 @@ def plain_words(details: Mapping[str, Any]) -> str:
     """Return what a value must be, from the details of a pydantic error."""
     kind, limits = str(details["type"]), details.get("ctx") or {}
     if kind in ("literal_error", "enum"):
-        return _one_of(details.get("input"), _EXPECTED.findall(str(limits.get("expected", ""))))
+        given, values = details.get("input"), _EXPECTED.findall(str(limits.get("expected", "")))
+        return f"must be one of {', '.join(values)}{did_you_mean(given, values) if isinstance(given, str) else ''}"
     if limits.get("min_length") == 1:
         return "must not be empty"
     if kind in _WORDS:
-        return _WORDS[kind].format(**{name: _short(limit) for name, limit in limits.items()})
+        short = {name: f"{limit:.15g}" if isinstance(limit, float) else limit for name, limit in limits.items()}
+        return _WORDS[kind].format(**short)
     return str(details["msg"]).removeprefix("Value error, ")
 
 
@@ -38,12 +40,3 @@ def model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)
-
-
-def _short(limit: Any) -> Any:
-    return f"{limit:.15g}" if isinstance(limit, float) else limit
-
-
-def _one_of(given: Any, values: list[str]) -> str:
-    hint = did_you_mean(given, values) if isinstance(given, str) else ""
-    return f"must be one of {', '.join(values)}{hint}"

@@ -19,7 +19,7 @@ from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.shelf.terms import term_of
 from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
-from stackroom.text.normalise import pattern
+from stackroom.text.patterns import pattern
 from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
 from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, read_query
 from stackroom.tools.catalogue import CatalogueView

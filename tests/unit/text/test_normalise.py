@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from stackroom.text.normalise import METHODS, clean, fold, fold_name, pattern
+from stackroom.text.normalise import clean, fold, fold_name
+from stackroom.text.patterns import METHODS, pattern
 
 
 @pytest.mark.parametrize("unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])

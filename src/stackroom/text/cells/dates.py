@@ -4,13 +4,13 @@ A quarter is its first month. Of the two numbers before a year the first is the 
 for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets. The time of day is dropped.
 """
 
-import re
 from calendar import monthrange
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from stackroom.text.normalise import fold
+from stackroom.text.patterns import compose
 from stackroom.toml_text import load_packaged
 
 LONGEST = 60
@@ -23,24 +23,12 @@ WORDS = load_packaged("stackroom.text.cells", "words.toml")
 MONTHS = {name: number for number, names in enumerate(WORDS["months"], start=1) for name in names.split()}
 PASSED_OVER = frozenset(f"{WORDS['weekdays']} {WORDS['particles']}".split()) - MONTHS.keys()
 
-TIME = re.compile(
-    r"(?:T|,?\s+(?:at\s+|um\s+|à\s+)?)\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,9})?\s*(?:[AaPp]\.?[Mm]\.?)?"
-    r"\s*(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}:?(?:\d{2})?)?(?:\s*\([^)]{1,30}\))?$"
-)
-"""The time of day after a date."""
-ISO_DAY = re.compile(r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])", re.ASCII)  # as most dates of tables are
-YEAR_FIRST = re.compile(r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2}))?)?", re.ASCII)
-YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})", re.ASCII)
-MONTH_AND_YEAR = re.compile(r"(\d{1,2})[-/.](\d{4})", re.ASCII)
-COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:T\d{4,6}Z?)?", re.ASCII)
-QUARTER = re.compile(r"(?:Q([1-4])|([1-4])Q)[ \-/]?(\d{4})|(\d{4})[ \-/]?Q([1-4])", re.I | re.A)
-ABOUT = re.compile(r"^(?:c\.?|ca\.?|circa|about|~)\s*(?=[0-9])", re.IGNORECASE)
-SHORT_MONTH = re.compile(r"([^\W\d_]{3,9})\.?(?:-|\s?['’])([0-9]{2})")
-"""A month and a two-digit year, as in `Oct-12`."""
-TOKEN = re.compile(r"([0-9]+)|([^\W\d_]+)|[\s.,\-/'’ªº°()]+|(.)", re.DOTALL)
-DIGIT = re.compile(r"[0-9]")
-ANY_YEAR = re.compile(r"(?<!\d)[12][0-9]{3}(?!\d)")
-
+PARTS = load_packaged("stackroom.text.cells", "patterns.toml") | {"currencies": "|".join(WORDS["currencies"].split())}
+cell_pattern = partial(compose, PARTS)
+TIME, ISO_DAY, YEAR_LAST = map(cell_pattern, ("time", "iso_day", "year_last"))
+FORMS_BY_YEAR = [*map(cell_pattern, ("year_first", "compact", "year_and_quarter"))]
+FORMS_BY_DAY = [YEAR_LAST, *map(cell_pattern, ("month_and_year", "quarter_and_year"))]
+ABOUT, SHORT_MONTH, TOKEN, ANY_YEAR = map(cell_pattern, ("about", "short_month", "date_token", "any_year"))
 Order = Literal["dmy", "mdy", "either"]
 
 
@@ -48,7 +36,7 @@ def find_date(text: str, *, month_first: bool = False) -> str | None:
     """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the month comes first."""
     if ISO_DAY.fullmatch(text):
         return text
-    if len(text) > LONGEST or not DIGIT.search(text):
+    if len(text) > LONGEST or not any(map(text.__contains__, "0123456789")):
         return None
     return _found_date(text, month_first)
 
@@ -58,9 +46,7 @@ def _found_date(text: str, month_first: bool) -> str | None:
     bare = ABOUT.sub("", text.strip(), count=1) if text[:1] in "CcAa~" else text.strip()
     if ":" in bare:
         bare = TIME.sub("", bare)
-    if bare[:4].isdecimal():
-        return _year_first(bare) or _spelt(bare)
-    return _year_last(bare, month_first=month_first) or _spelt(bare)
+    return _numeric(bare, month_first=month_first) or _spelt(bare)
 
 
 def find_year(text: str) -> int | None:
@@ -74,7 +60,7 @@ def date_order_of(text: str) -> Order | None:
     found = YEAR_LAST.fullmatch(TIME.sub("", text.strip())) if len(text) <= LONGEST else None
     if not found:
         return None
-    first, second = int(found[1]), int(found[3])
+    first, second = int(found["day"]), int(found["month"])
     if max(first, second) > 31 or min(first, second) < 1 or min(first, second) > 12:
         return None
     if first <= 12 and second <= 12:
@@ -98,40 +84,19 @@ def _iso(year: int, month: int = 0, day: int = 0) -> str | None:
     return f"{year:04d}-{month:02d}-{day:02d}" if day <= monthrange(year, month)[1] else None
 
 
-def _year_first(text: str) -> str | None:
-    found = YEAR_FIRST.fullmatch(text)
-    if found:
-        numbers = [int(found[place]) for place in (1, 3, 4) if found[place]]
-        return _iso(*numbers) if all(numbers) else None
-    compact = COMPACT.fullmatch(text)
-    if compact:
-        numbers = [int(digits) for digits in compact.groups()]
-        return _iso(*numbers) if all(numbers) else None
-    quarter = QUARTER.fullmatch(text)
-    return _iso(int(quarter[4]), _first_month(quarter[5])) if quarter else None
-
-
-def _first_month(quarter: str) -> int:
-    return 3 * int(quarter) - 2
-
-
-def _year_last(text: str, *, month_first: bool) -> str | None:
-    found = YEAR_LAST.fullmatch(text)
-    if found:
-        first, second = int(found[1]), int(found[3])
-        day, month = (second, first) if month_first else (first, second)
-        return _iso(_full_year(found[4]), month, day) if day and month else None
-    return _month_and_year(text) or _quarter(text)
-
-
-def _month_and_year(text: str) -> str | None:
-    found = MONTH_AND_YEAR.fullmatch(text)
-    return _iso(int(found[2]), int(found[1])) if found and int(found[1]) else None
-
-
-def _quarter(text: str) -> str | None:
-    quarter = QUARTER.fullmatch(text)
-    return _iso(int(quarter[3]), _first_month(quarter[1] or quarter[2])) if quarter else None
+def _numeric(text: str, *, month_first: bool) -> str | None:
+    """Return a date in digits: `1963-07-16`, `3/4/2019`, `7/1963`, `Q3 1963`."""
+    has_year_first = text[:4].isdecimal()
+    forms = FORMS_BY_YEAR if has_year_first else FORMS_BY_DAY
+    said = next((found.groupdict() for form in forms if (found := form.fullmatch(text))), None)
+    if said is None:
+        return None
+    numbers = [int(said[name]) for name in ("month", "day") if said.get(name)]
+    if "quarter" in said:
+        numbers = [3 * int(said["quarter"]) - 2]
+    elif month_first and not has_year_first:
+        numbers.reverse()
+    return _iso(_full_year(said["year"]), *numbers) if all(numbers) else None
 
 
 def _full_year(digits: str) -> int:

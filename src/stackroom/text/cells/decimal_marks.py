@@ -38,32 +38,29 @@ def find_decimal_marks(columns: Mapping[str, Sequence[str]]) -> dict[str, Decima
 
     A column that does not tell by itself has a comma where another one has, and none a point.
     """
-    found = {name: _Figures(texts) for name, texts in columns.items()}
-    has_comma = any(one.has_comma for one in found.values()) and not any(one.has_point for one in found.values())
+    found = {name: _told_by(texts) for name, texts in columns.items()}
+    commas, points, _ = map(any, zip(*found.values(), strict=True)) if found else (False, False, False)
     return {
-        name: DecimalMarks(has_comma=one.has_comma or has_comma, dotted=one.dotted)
-        for name, one in found.items()
-        if one.has_comma or (one.dotted and not one.has_point)
+        name: DecimalMarks(has_comma=has_comma or (commas and not points), dotted=dotted)
+        for name, (has_comma, has_point, dotted) in found.items()
+        if has_comma or (dotted and not has_point)
     }
 
 
-class _Figures:
-    """The numbers of a column, by what they tell of its decimal mark."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        figures = [figure[1] for text in texts if (figure := FIGURE.fullmatch(text))]
-        figures = figures if 2 * len(figures) > len(texts) else []
-        marked = [figure for figure in figures if "." in figure or "," in figure]
-        dotted = [figure for figure in marked if DOTTED.fullmatch(figure)]
-        self.dotted = next(iter(dotted), "")
-        self.has_point = any(map(POINT.fullmatch, marked))
-        self.has_comma = not self.has_point and (
-            any(map(COMMA.fullmatch, marked)) or _are_thousands(dotted, [one for one in figures if one.isdigit()])
-        )
+def _told_by(texts: Sequence[str]) -> tuple[bool, bool, str]:
+    """Return whether a column has a comma before decimals, or a point, and a number that is one of either."""
+    figures = [figure[1] for text in texts if (figure := FIGURE.fullmatch(text))]
+    figures = figures if 2 * len(figures) > len(texts) else []
+    marked = [figure for figure in figures if "." in figure or "," in figure]
+    dotted = [figure for figure in marked if DOTTED.fullmatch(figure)]
+    has_point = any(map(POINT.fullmatch, marked))
+    has_comma = not has_point and (any(map(COMMA.fullmatch, marked)) or _are_thousands(dotted, figures))
+    return has_comma, has_point, next(iter(dotted), "")
 
 
-def _are_thousands(dotted: Sequence[str], whole: Sequence[str]) -> bool:
+def _are_thousands(dotted: Sequence[str], figures: Sequence[str]) -> bool:
     """Tell whether numbers with a dot are whole: decimals are cut after the last digit, or each number has three."""
+    whole = [figure for figure in figures if figure.isdigit()]
     small = [figure for figure in whole if len(figure) <= 3]
     rounded = [figure for figure in dotted if figure.endswith("0")]
     return len(small) == len(whole) and min(len(small), len(rounded)) >= FEWEST_TOLD

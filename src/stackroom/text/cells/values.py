@@ -9,38 +9,23 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
-from stackroom.text.cells.dates import WORDS
-from stackroom.text.normalise import pattern
+from stackroom.text.cells.dates import WORDS, cell_pattern
 
-YES = frozenset(
-    {"yes", "y", "true", "t", "ja", "j", "oui", "o", "si", "sí", "sì", "sim", "s", "x", "✓", "✔", "1", "on"}
-)
-NO = frozenset({"no", "n", "false", "f", "nein", "non", "nee", "não", "nao", "✗", "✘", "0", "off"})
+ANSWERS = {**dict.fromkeys(WORDS["yes"].split(), True), **dict.fromkeys(WORDS["no"].split(), False)}
+NOTHING = frozenset({"", "[]", "{}"})
+"""Texts without a value; words such as `NA` are for the readers of text tables to judge."""
+TAG, HTML, FORMULA_TEXT = map(cell_pattern, ("tag", "html", "formula_text"))
 
 
 def read_boolean(raw: Any) -> bool | None:
     """Return whether a cell says yes, or None: `yes`, `Y`, `true`, `ja`, `oui`, `x`, `1`, and their opposites."""
-    if isinstance(raw, bool):
-        return raw
-    word = text_of(raw).casefold()
-    return True if word in YES else False if word in NO else None
-
-
-NOTHING = frozenset({"", "[]", "{}"})
-"""Texts without a value; words such as `NA` are for the readers of text tables to judge."""
-
-TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
-HTML = re.compile(
-    r"</?(p|br|div|span|b|i|em|strong|ul|ol|li|a|h[1-6]|table|tr|td)\b[^<>]*>|&(#\d+|[a-z]{2,8});", re.IGNORECASE
-)
-
-FORMULA_TEXT = re.compile(r'="([^"]*)"')
-"""A formula that keeps leading zeros in a spreadsheet: `="0439023483"`."""
+    return raw if isinstance(raw, bool) else ANSWERS.get(text_of(raw).casefold())
 
 
 def is_nothing(raw: Any) -> bool:
@@ -90,54 +75,12 @@ LONGEST = 60
 REMEMBERED = 8192
 """The number of texts whose numbers are remembered: the cells of a column repeat."""
 
-PLAIN = re.compile(r"[-+]?[0-9]{1,300}(\.[0-9]+)?")
-SPACES = "\u00a0\u202f\u2009"
-NUMERIC = pattern(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,5}\s*[0-9]")
-"""The beginning of a text that may be a number: at most a few signs and one word before the first digit."""
-FIGURE = (
-    rf"(?:[0-9]{{1,3}}(?:[.{SPACES}' ][0-9]{{3}})+,[0-9]+"
-    rf"|[0-9]{{1,3}}(?:[,{SPACES}' ][0-9]{{3}})+(?:\.[0-9]*)?"
-    r"|[0-9]{1,3}(?:\.[0-9]{3}){2,}"
-    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?"
-    r"|[0-9]+,[0-9]{1,2}(?![0-9])"
-    r"|[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?"
-    r"|\.[0-9]+(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?)"
-)
-SIGN = "[-+\u2212]"
-MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰円元원]"
-CURRENCY = rf"(?:{'|'.join(WORDS['currencies'].split())}|{MARKS})"
-MONEY = re.compile(CURRENCY)
-SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
-QUANTITY = pattern(
-    r"(?:(?i:[~≈≃]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?P<under>[<≤]|less than|under|below|up to|unter"
-    r"|bis(?: zu)?|weniger als|moins de)|(?P<over>[>≥]|more than|over|above|über|mehr als|plus de))\s*)?"
-    rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
-    rf"(?:(?P<scale>[kKM])?\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE})"
-    r"(?(scale)(?=(?P=scale))))?(?P<plus>\+)?(?P<after>.*?)"
-    r"(?:(?P<more>\+|\s+(?i:and|or|und|oder|et|ou) (?i:over|above|older|up|more|higher|mehr|älter|darüber|plus))"
-    r"|(?P<less>\s+(?i:and|or|und|oder|et|ou) (?i:under|below|younger|less|lower|weniger|jünger|darunter|moins)))?"
-)
-UP_TO = pattern(r"(?i:≤|up to|bis)")
-MAGNITUDE = pattern(
-    r"\s*((?i:thousand|tsd|millionen|millones|million|mio|mln|mn|milliarden|milliards?|billion|mrd|bln|bn|trillion)|[kKMB])"
-    r"(?![^\W\d_])\.?|\s*([万萬만億亿억])"
-)
-SMALL_MILLION = re.compile(r"\s*(m)(?![^\W\d_])")
-MULTIPLES = {
-    **dict.fromkeys(("thousand", "tsd", "k", "K"), 10**3),
-    **dict.fromkeys(("million", "millionen", "millones", "mio", "mln", "mn", "M", "m"), 10**6),
-    **dict.fromkeys(("billion", "milliarden", "milliard", "milliards", "mrd", "bln", "bn", "B"), 10**9),
-    "trillion": 10**12,
-    **dict.fromkeys("万萬만", 10**4),
-    **dict.fromkeys("億亿억", 10**8),
-}
-UNIT = pattern(r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰")
+PLAIN, WHOLE, NUMERIC, QUANTITY = map(cell_pattern, ("plain", "whole", "numeric", "quantity"))
+MONEY, SIGN_BEFORE, UP_TO, UNIT = map(cell_pattern, ("money", "sign_before", "up_to", "unit"))
+MAGNITUDE, SMALL_MILLION, ORDINAL = map(cell_pattern, ("magnitude", "small_million", "ordinal"))
+GROUPING, THOUSANDS = map(cell_pattern, ("grouping", "thousands"))
+MULTIPLES = {word: int(size) for size, words in WORDS["multiples"].items() for word in words.split()}
 FULL_WIDTH = str.maketrans("０１２３４５６７８９，．％－", "0123456789,.%-")
-ORDINAL = re.compile(r"(?:st|nd|rd|th|er|ème)\b")
-GROUPING = re.compile(rf"[{SPACES}' ]")
-THOUSANDS = re.compile(r"^[-+]?[1-9][0-9]{0,2},[0-9]{3}$")
-DECIMAL = re.compile(r"[.eE]")
-
 SPELLINGS: dict[str, str] = WORDS["units"]
 UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.split()}
 
@@ -260,8 +203,7 @@ def canonical_unit(unit: str) -> str:
 
 
 def _unit_key(unit: str) -> str:
-    folded = unit.casefold().rstrip(".")
-    known = UNITS.get(folded, folded)
+    known = canonical_unit(unit).casefold().rstrip(".")
     return known[:-1] if len(known) > 3 and known.endswith("s") else known
 
 
@@ -298,7 +240,7 @@ def _parsed(text: str) -> int | float | None:
     """Return the number that a figure writes."""
     digits = text if PLAIN.fullmatch(text) else _with_point(GROUPING.sub("", text))
     try:
-        number = float(digits) if DECIMAL.search(digits) else int(digits)
+        number = int(digits) if WHOLE.fullmatch(digits) else float(digits)
     except (ValueError, OverflowError):
         return None
     return number if abs(number) <= GREATEST else None
@@ -313,19 +255,10 @@ def _with_point(figure: str) -> str:
     return figure.replace(",", "")
 
 
-STRING = r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\""
-FLAT = re.compile(rf"\[\s*(?:(?:{STRING})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
-"""A list of texts alone, with commas or without."""
-TOKEN = re.compile(
-    rf"\s*(?:(?P<text>{STRING})|(?P<mark>array\(|[\[\](){{}},:])|(?P<type>dtype=[^,)]*)|(?P<word>[^\s\[\](){{}},:'\"]+))\s*",
-    re.DOTALL,
-)
-TEXT = re.compile(STRING, re.DOTALL)
-ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+FLAT, TOKEN, TEXT, ESCAPE = map(cell_pattern, ("flat", "token", "text", "escape"))
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 LAST_CHARACTER = 0x10FFFF
 CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": None, "true": True, "false": False}
-WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
 CUT = "..."
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
 BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}
@@ -425,18 +358,13 @@ def _as_json(text: str) -> str:
     return "".join(parts)
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    tokens = []
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
     place = 0
-    for found in TOKEN.finditer(text):
-        kind = found.lastgroup or ""
-        if found.start() != place:
-            break
-        tokens.append((kind, found[kind]))
+    while place < len(text):
+        if (found := TOKEN.match(text, place)) is None or found.lastgroup is None:
+            raise ValueError(f"nothing can be read at {place}")
+        yield found.lastgroup, found[found.lastgroup]
         place = found.end()
-    if place != len(text):
-        raise ValueError(f"nothing can be read at {place}")
-    return tokens
 
 
 def _constant(word: str) -> Any:
