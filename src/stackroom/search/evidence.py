@@ -86,13 +86,11 @@ def weigh_words(reader: ShelfReader, query: TextQuery, terms: TextQuery) -> Weig
 logger = logging.getLogger(__name__)
 
 PROBES_FILE = "probes.txt"
-
 LOWER_SHARES = (0.05, 0.25)
 LOWER_SPREADS = 0.97
 LOW_TO_MIDDLE = 0.67
 """Two quantiles of a normal distribution, their distance, and that from the second to the middle, both in standard
 deviations. Only the lower side is measured, since probes that are related to the catalogue widen the upper side."""
-
 LEAST_SPREAD = 0.03
 
 
@@ -161,12 +159,7 @@ def watch_calibration(path: Path) -> Callable[[ModelId | None], Calibration | No
             return None
 
     watch = FileWatch(path, read)
-
-    def find(model: ModelId | None) -> Calibration | None:
-        known = watch.find()
-        return known if known is not None and known.model == model else None
-
-    return find
+    return lambda model: known if (known := watch.find()) is not None and known.model == model else None
 
 
 OFFSET = -2.18
@@ -185,7 +178,6 @@ MANY_WORDS = 10
 WORDS_ALONE = (0.6, 0.2)
 """The strength of a record that has every word of the query, where vectors say nothing: the first, and a share of the
 second that is half for a record of average length that has each word once."""
-
 PRESSED_FROM, PRESSED_BY = 0.85, 0.79
 """What a record says is not identical with the query, unless both are the same text: from the first strength on the
 rise of others is multiplied by the second, so that none reaches the label for that."""
@@ -229,7 +221,8 @@ class WeighedEvidence:
         """Return the parts of one candidate's strength; their sum is the strength."""
         one = slice(row, row + 1)
         content = float(self._by_content(one)[0])
-        parts = self._logistic_parts(one, content) if self._has_meaning(row) else {WORDS: content}
+        has_meaning = bool(self.addends) and (self.awaiting is None or not self.awaiting[row])
+        parts = self._logistic_parts(one, content) if has_meaning else {WORDS: content}
         felt = max(float(self.mood[row]), content)
         parts[MOOD] = parts.get(MOOD, 0.0) + felt - content
         return {**parts, NAME: max(float(self.name[row]) - felt, 0.0)}
@@ -237,12 +230,10 @@ class WeighedEvidence:
     def _by_content(self, rows: slice) -> Floats:
         if not self.addends:
             return self.by_words[rows]
-        by_content = _logistic(self._sum(rows))
-        strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, _pressed(by_content))
+        reached = _logistic(self._sum(rows))
+        pressed = np.minimum(reached, PRESSED_FROM + PRESSED_BY * (reached - PRESSED_FROM))
+        strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, pressed)
         return strengths if self.awaiting is None else np.where(self.awaiting[rows], self.by_words[rows], strengths)
-
-    def _has_meaning(self, row: int) -> bool:
-        return bool(self.addends) and (self.awaiting is None or not self.awaiting[row])
 
     def _sum(self, rows: slice) -> Floats:
         return sum((addend[rows] for addend in self.addends.values()), np.full(len(self.name[rows]), OFFSET))
@@ -260,13 +251,20 @@ def weigh_evidence(
     candidates: Candidates, words: WeighedWords, calibration: Calibration | None, *, record_count: int
 ) -> WeighedEvidence:
     """Return the evidence for each candidate."""
-    has_meaning = calibration is not None and candidates.has_cosines and _has_latin(words)
+    has_latin = any(LATIN.search(word) for word in words.weights)  # of others a model of English makes nothing
+    has_meaning = candidates.has_cosines and has_latin
+    mood = np.zeros(len(candidates.keys))
+    if candidates.mood is not None and candidates.is_mood:  # the query is about nothing else
+        nearness = np.clip(candidates.cosine, 0, 1)
+        mood = candidates.mood * (WHOLE_MOOD + KNOWN_MOOD * candidates.known + NEAR_MOOD * nearness)
+    least, more = WORDS_ALONE
+    by_words = least + more * candidates.bm25 / (candidates.bm25 + (words.total or 1.0))
     return WeighedEvidence(
         addends=_addends(candidates, words, calibration, record_count) if calibration and has_meaning else {},
-        by_words=_by_words(candidates, words),
+        by_words=candidates.share * by_words,
         cosine=candidates.cosine,
         name=candidates.name,
-        mood=_mood_strength(candidates),
+        mood=mood,
         awaiting=candidates.awaiting,
     )
 
@@ -275,10 +273,11 @@ def _addends(
     candidates: Candidates, words: WeighedWords, calibration: Calibration, record_count: int
 ) -> dict[str, Floats]:
     amount = min(len(words.weights), MANY_WORDS) / MANY_WORDS
-    count = len(candidates.keys)
+    count, fewest = len(candidates.keys), max(record_count, 2)
+    allowance = max(0.0, math.sqrt(2 * math.log(FEW_RECORDS)) - math.sqrt(2 * math.log(fewest)))
     return {
         MEANING: NEARNESS * calibration.nearness_of(candidates.cosine),
-        FEW: np.full(count, -NEARNESS * _allowance(record_count)),
+        FEW: np.full(count, -NEARNESS * allowance),
         WORDS: (SHARE_OF_WORDS * candidates.share + AMOUNT_OF_WORDS * amount) * candidates.share,
         UNKNOWN: np.full(count, UNKNOWN_WORDS * words.share_of(words.unknown)),
         NAMED: NAMED_VALUES * candidates.named,
@@ -286,41 +285,9 @@ def _addends(
     }
 
 
-def _mood_strength(candidates: Candidates) -> Floats:
-    """Return the strength of each candidate by mood alone; zeros where the query is about something else too."""
-    if candidates.mood is None or not candidates.is_mood:
-        return np.zeros(len(candidates.keys))
-    strengths: Floats = candidates.mood * (
-        WHOLE_MOOD + KNOWN_MOOD * candidates.known + NEAR_MOOD * np.clip(candidates.cosine, 0, 1)
-    )
-    return strengths
-
-
-def _has_latin(words: WeighedWords) -> bool:
-    """Tell whether a query has Latin letters; of others a model of English makes nothing."""
-    return any(LATIN.search(word) for word in words.weights)
-
-
 def count_with_evidence(strengths: Floats) -> int:
     """Return how many of the candidates have evidence."""
     return int(np.count_nonzero(strengths >= EVIDENCE_AT))
-
-
-def _by_words(candidates: Candidates, words: WeighedWords) -> Floats:
-    least, more = WORDS_ALONE
-    strengths: Floats = candidates.share * (least + more * candidates.bm25 / (candidates.bm25 + (words.total or 1.0)))
-    return strengths
-
-
-def _allowance(record_count: int) -> float:
-    """Return the spreads by which the greatest of few cosines is expected below that of more."""
-    here = math.sqrt(2 * math.log(max(record_count, 2)))
-    return max(0.0, math.sqrt(2 * math.log(FEW_RECORDS)) - here)
-
-
-def _pressed(strengths: Floats) -> Floats:
-    pressed: Floats = np.minimum(strengths, PRESSED_FROM + PRESSED_BY * (strengths - PRESSED_FROM))
-    return pressed
 
 
 def _logistic(values: Floats) -> Floats:

@@ -1,7 +1,6 @@
 """Candidates of a search, as arrays over the same records, and their fusion into one score each.
 
 Scores are 0–1, where 1 is the best a record could reach with the arms that ran.
-
 `rank_steps` is the classic, by reciprocal ranks. `blend_steps` is the default and measures better
 (`docs/reference/quality.md`): a weighted sum of both arms' scores, relevance feedback that moves the query towards the
 best hits, and a share of the neighbours' scores.
@@ -171,7 +170,9 @@ class FusionSteps:
 
         A query that is a name ranks the records of that name first, whatever their vectors say.
         """
-        matched = np.maximum(self._felt(), self.candidates.name)
+        mood, last = self.candidates.mood, list(self.steps.values())[-1]
+        felt = last if mood is None else (1 - MOOD_SHARE) * last + MOOD_SHARE * mood
+        matched = np.maximum(felt, self.candidates.name)
         priors = self.spec.known_weight * self.candidates.known + self.spec.named_weight * self.candidates.named
         ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
         return ranked
@@ -189,14 +190,6 @@ class FusionSteps:
         parts[NAMED_VALUES] = self.spec.named_weight * float(candidates.named[row])
         halved = {name: part / self._weight() / 2 for name, part in parts.items()}
         return {**halved, EXACT_NAME: float(candidates.name[row] == 1.0) / 2}
-
-    def _felt(self) -> Floats:
-        """Return the last scores, with the share of moods in them where the query is about moods."""
-        mood = self.candidates.mood
-        return self._last() if mood is None else (1 - MOOD_SHARE) * self._last() + MOOD_SHARE * mood
-
-    def _last(self) -> Floats:
-        return list(self.steps.values())[-1]
 
     def _weight(self) -> float:
         return 1 + self.spec.known_weight + self.spec.named_weight
@@ -224,7 +217,9 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
     """Score by a weighted sum of both arms, with relevance feedback, and smoothed over neighbours."""
     if query is None or not len(candidates.keys):
         return FusionSteps(candidates=candidates, spec=spec, steps={WORDS: candidates.lexical})
-    by_words, by_meaning = _arm_weights(candidates, spec)
+    by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
+    both = (by_words + spec.vector_weight) or 1.0
+    by_words, by_meaning = by_words / both, spec.vector_weight / both
     words = by_words * candidates.lexical
     first = words + by_meaning * _meaning(candidates, candidates.cosine)
     moved = _towards_best(candidates, query, first, spec)
@@ -238,13 +233,6 @@ def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
     """Return the scores by meaning; a record whose vector is still to come has that of its words."""
     scores = over_best(cosines)
     return scores if candidates.awaiting is None else np.where(candidates.awaiting, candidates.lexical, scores)
-
-
-def _arm_weights(candidates: Candidates, spec: SearchSpec) -> tuple[float, float]:
-    """Return the weights of words and of meaning, whose sum is 1."""
-    by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
-    both = (by_words + spec.vector_weight) or 1.0
-    return by_words / both, spec.vector_weight / both
 
 
 def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:
@@ -266,21 +254,15 @@ def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Float
     count = min(spec.smoothing_neighbours, len(best) - 1)
     neighbours = (-near).argpartition(count - 1, axis=1)[:, :count]
     weights = np.maximum(near[np.arange(len(best))[:, None], neighbours], 0.0) ** 2
-    spread = _spread(scores[best])
+    low, high = scores[best].min(), scores[best].max()
+    spread = (scores[best] - low) / (high - low) if high > low else np.ones(len(best))
     means = (weights * spread[neighbours]).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-12)
     if candidates.awaiting is not None:
         means = np.where(candidates.awaiting[best], spread, means)
-    floor = scores[best].min()
     mixed = (1 - spec.smoothing_weight) * spread + spec.smoothing_weight * means
-    smoothed: Floats = np.minimum(scores, floor) * (1 - 1e-9)
-    smoothed[best] = floor + (1 - floor) * mixed
+    smoothed: Floats = np.minimum(scores, low) * (1 - 1e-9)
+    smoothed[best] = low + (1 - low) * mixed
     return smoothed
-
-
-def _spread(scores: Floats) -> Floats:
-    """Return the scores stretched to 0–1."""
-    low, high = scores.min(), scores.max()
-    return (scores - low) / (high - low) if high > low else np.ones(len(scores))
 
 
 STEPS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], FusionSteps]] = {

@@ -20,10 +20,7 @@ _NUMBERED = re.compile(r"(.*[^\d])\d+")
 
 
 def find_by_id(reader: ShelfReader, stated: str, *, scope: Scope, catalogue: str = "") -> Key | None:
-    """Return the record of an id in any form in which ids are shown; None where there is none.
-
-    The forms are `ID`, `CATALOGUE/ID`, `stackroom://CATALOGUE/ID`, and the suggestion of a name, which ends in its id.
-    """
+    """Return the record of `ID`, `CATALOGUE/ID`, `stackroom://CATALOGUE/ID`, or the suggestion of a name, or None."""
     forms = id_forms(stated, catalogue=catalogue)
     found = reader.find(forms, scope=scope) if forms else {}
     return next((found[form] for form in forms if form in found), None)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackroom.catalogue.known import known_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, texts_of
@@ -27,16 +28,12 @@ from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, PART_LI
 
 NAMES_TRIED = 25
 """The number of records with similar names that are compared."""
-
 ALIKE_FLOOR = 0.6
 """The similarity of letters below which a name is not compared."""
-
 SPELT_TRIED = 8
 """The number of names that are compared before those that only have the typed words."""
-
 WORDS_TRIED = 40
 """The number of records with the typed words that are compared."""
-
 EXACT = (MatchedBy.ID, MatchedBy.TITLE, MatchedBy.ALTERNATIVE)
 HOW_MATCHED = {
     MatchedBy.ID: "its id",
@@ -50,26 +47,18 @@ PARTS = (MatchedBy.PART, MatchedBy.HINT)
 SAME = 0.999
 OTHERS = 5
 """The number of other records that are named."""
-
 OWN_TITLE = 0.12
 """The share of prominence by which a record's own title outweighs an alternative one."""
-
 OBSCURE = 0.45
 """The prominence below which a record with exactly this name may not be the one that is meant."""
-
 WELL_KNOWN = 0.72
 """The prominence from which a single misspelt word is taken for the name of a record, where specs say what is known."""
-
 BETTER_KNOWN = 0.05
 """The difference in prominence from which another record is named beside the only one with exactly this name."""
-
 PROMINENCE_WEIGHT = 0.1
 """The weight of prominence between records with names about as like the typed one."""
-
 NEAR = 0.13
 """The distance to the best within which another record is named beside it."""
-
-
 SEASON = re.compile(
     r"(?P<name>.{2,100}?)[\s:,-]+(?:the\s)?(?:(?:season|part|cour|s)\s?(?P<after>\d{1,2}|final)"
     r"|(?P<before>first|second|third|fourth|fifth|final|\d{1,2}(?=st|nd|rd|th))(?:st|nd|rd|th)?\s(?:season|part|cour))",
@@ -98,6 +87,11 @@ class NameCandidate:
     def rank(self) -> float:
         """Likeness, and a little of how much is known."""
         return self.likeness + PROMINENCE_WEIGHT * self.prominence
+
+    @property
+    def standing(self) -> float:
+        """How much is known, and a little for its own title."""
+        return self.prominence + (OWN_TITLE if self.by is MatchedBy.TITLE else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +138,14 @@ def resolve_name(
     record = None if key is None else reader.fetch([key], scope=scope).get(key)
     if key is not None and record is not None:
         return choice_of(spec, text, key, record)
-    choice = _by_name(reader, spec, text, scope)
-    return choice if choice.record else _of_series(reader, spec, text, scope) or choice
+    names = _Names(reader, spec, scope)
+    choice = names.choose(text)
+    return choice if choice.record else names.find_season(text) or choice
+
+
+def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
+    """Return the records that have exactly this name."""
+    return _Names(reader, spec, scope).namesakes(TypedName(name))
 
 
 def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> NameChoice:
@@ -154,50 +154,137 @@ def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> Name
     return NameChoice(asked=asked, key=key, record=record, title=title, by=MatchedBy.ID, likeness=1.0, sureness=1.0)
 
 
-def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> NameChoice:
-    typed = TypedName(text=text)
-    if not typed.spellings:
-        return NameChoice(asked=text)
-    alike = reader.titles_like(text, scope=scope, limit=NAMES_TRIED)
-    if namesakes := _namesakes(reader, spec, typed, alike, scope):
-        return _exact(reader, spec, typed, namesakes, scope)
-    likely = [match.key for match in alike if match.likeness >= ALIKE_FLOOR]
-    spelt = _candidates(reader, spec, typed, likely[:SPELT_TRIED], scope)
-    if any(_is_likely(spec, typed, one) and one.by is MatchedBy.SPELLING for one in spelt):
-        return _near(spec, typed, spelt)
-    return _near(
-        spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, spec, text, scope)], scope)
-    )
+class _Names(NamedTuple):
+    """The names of the records of a catalogue in scope, as typed names are compared with them."""
 
+    reader: ShelfReader
+    spec: CatalogueSpec
+    scope: Scope
 
-def _of_series(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> NameChoice | None:
-    """Return a season by the name of its series and its number, or the series with its seasons beside it.
+    def choose(self, text: str) -> NameChoice:
+        """Return the record that a typed name means."""
+        typed = TypedName(text)
+        if not typed.spellings:
+            return NameChoice(asked=text)
+        alike = self._alike(text)
+        if namesakes := self._same(typed, alike):
+            return self._exact(typed, namesakes)
+        likely = [match.key for match in alike if match.likeness >= ALIKE_FLOOR]
+        found = self._candidates(typed, likely[:SPELT_TRIED])
+        if not any(self._is_likely(typed, one) and one.by is MatchedBy.SPELLING for one in found):
+            found = self._candidates(typed, [*likely, *self._with_words(text)])
+        return self._near(typed, found)
 
-    None where the text does not end in the number of a season, or nothing has the name before it.
-    """
-    said = SEASON.fullmatch(text.strip())
-    series = _by_name(reader, spec, said["name"], scope) if said else None
-    if said is None or series is None or series.record is None:
-        return None
-    keys = [match.key for match in reader.titles_like(series.title, scope=scope, limit=NAMES_TRIED)]
-    records = reader.fetch(list(dict.fromkeys([*keys, *_with_words(reader, spec, series.title, scope)])), scope=scope)
-    work, number = work_of(series.record, spec), (said["after"] or said["before"]).lower()
-    names = [fold_name(name) for name in (said["name"], *spec.names_of(series.record))]
-    forms = _season_forms(ORDINALS.get(number, number))
-    wanted = {f"{name} {form}": likeness for name in names for form, likeness in forms.items()}
-    form = spec.recommend.format.fields[:1] if spec.recommend else ()
-    found = []
-    for key, record in records.items():
-        is_of_form = all(record.get(name) == series.record.get(name) for name in form)
-        if not is_of_form or not same_franchise(work_of(record, spec), work):
-            continue
-        named = max(spec.names_of(record), key=lambda name: wanted.get(fold_name(name), 0.0))
-        match = NameMatch(MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named)
-        found.append(_candidate(spec, key, record, match))
-    found.sort(key=lambda one: (-one.likeness, -one.prominence, one.record.id))
-    if not found or found[0].likeness < ALIKE:
-        return NameChoice(asked=text, others=tuple(found[:OTHERS]))
-    return _choice(TypedName(text=text), found[0], [], sureness=found[0].likeness)
+    def find_season(self, text: str) -> NameChoice | None:
+        """Return a season by the name of its series and its number, or the series with its seasons beside it.
+
+        None where the text does not end in the number of a season, or nothing has the name before it.
+        """
+        said = SEASON.fullmatch(text.strip())
+        series = self.choose(said["name"]) if said else None
+        if said is None or series is None or series.record is None:
+            return None
+        keys = [*(match.key for match in self._alike(series.title)), *self._with_words(series.title)]
+        spec, work = self.spec, work_of(series.record, self.spec)
+        number = (said["after"] or said["before"]).lower()
+        names = [fold_name(name) for name in (said["name"], *spec.names_of(series.record))]
+        forms = _season_forms(ORDINALS.get(number, number))
+        wanted = {f"{name} {form}": likeness for name in names for form, likeness in forms.items()}
+        form = spec.recommend.format.fields[:1] if spec.recommend else ()
+        found = []
+        for key, record in self.reader.fetch(list(dict.fromkeys(keys)), scope=self.scope).items():
+            is_of_form = all(record.get(name) == series.record.get(name) for name in form)
+            if not is_of_form or not same_franchise(work_of(record, spec), work):
+                continue
+            named = max(spec.names_of(record), key=lambda name: wanted.get(fold_name(name), 0.0))
+            match = NameMatch(MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named)
+            found.append(_candidate(spec, key, record, match))
+        found.sort(key=lambda one: (-one.likeness, -one.prominence, one.record.id))
+        if not found or found[0].likeness < ALIKE:
+            return NameChoice(asked=text, others=tuple(found[:OTHERS]))
+        return _choice(text, found[0], [], sureness=found[0].likeness)
+
+    def namesakes(self, typed: TypedName) -> list[NameCandidate]:
+        """Return the records that have exactly this name."""
+        return self._same(typed, self._alike(typed.text))
+
+    def _same(self, typed: TypedName, alike: Sequence[TitleMatch]) -> list[NameCandidate]:
+        """Return those of the records with similar names that have exactly the typed one."""
+        same = [match.key for match in alike if match.likeness >= SAME]
+        return [candidate for candidate in self._candidates(typed, same) if candidate.by in EXACT]
+
+    def _alike(self, text: str) -> list[TitleMatch]:
+        return self.reader.titles_like(text, scope=self.scope, limit=NAMES_TRIED)
+
+    def _with_words(self, text: str) -> list[Key]:
+        """Return the records with the typed words; in names alone, where these are searched apart from other text."""
+        search = self.reader.with_names if self.spec.fields_searched_as_names else self.reader.lexical
+        found = search(analyse_query(text, synonyms={}), scope=self.scope, limit=WORDS_TRIED)
+        return [Key(key) for key in found.keys.tolist()]
+
+    def _candidates(self, typed: TypedName, keys: Iterable[Key]) -> list[NameCandidate]:
+        """Return the records that have a name like the typed one, the likeliest first."""
+        records = self.reader.fetch(list(dict.fromkeys(keys)), scope=self.scope)
+        matches = {key: typed.match(self.spec.names_of(record)) for key, record in records.items()}
+        found = [_candidate(self.spec, key, records[key], match) for key, match in matches.items() if match]
+        return sorted(found, key=lambda one: (-one.rank, one.record.id))
+
+    def _exact(self, typed: TypedName, namesakes: Sequence[NameCandidate]) -> NameChoice:
+        """Choose among records with exactly this name: the one of which most is known."""
+        best, *others = sorted(namesakes, key=lambda one: (-one.standing, one.record.id))
+        if others:
+            sureness = min(0.9, 0.5 + best.standing - others[0].standing)
+            return _choice(typed.text, best, others, sureness=sureness)
+        better = self._better_known(typed, best)
+        certainty = 1.0 if best.by is MatchedBy.TITLE else 0.97
+        return _choice(typed.text, best, better, sureness=0.6 if better else certainty)
+
+    def _better_known(self, typed: TypedName, best: NameCandidate) -> list[NameCandidate]:
+        """Return the better known records that the only one with this name may be mistaken for."""
+        found: list[NameCandidate] = []
+        if best.by is MatchedBy.ALTERNATIVE:
+            alike = self.reader.titles_like(best.title, scope=self.scope, limit=OTHERS)
+            same = [match.key for match in alike if match.likeness >= SAME]
+            found += self._candidates(TypedName(best.title), same) if len(same) > 1 else ()
+        if self.spec.known and best.prominence < OBSCURE:
+            found += self._candidates(typed, self._with_words(typed.text))
+        better = {one.key: one for one in found if one.prominence > best.prominence + BETTER_KNOWN}
+        return list(better.values())
+
+    def _near(self, typed: TypedName, found: Sequence[NameCandidate]) -> NameChoice:
+        """Choose among other spellings and names with the typed words; take none where all are unlikely."""
+        best = next((one for one in found if self._is_likely(typed, one)), None) or self._only_hint(typed, found)
+        rest = [one for one in found if one is not best]
+        near = [one for one in rest if best and one.rank >= best.rank - NEAR]
+        is_word = best is not None and best.by is MatchedBy.PART and len(typed.words) == 1
+        compared = [one for one in rest if one.by in PARTS] if is_word else near
+        rivals = [one for one in compared if best and not self._are_one_series(best, one)]
+        if best is None or (best.by is MatchedBy.PART and rivals):
+            return NameChoice(asked=typed.text, others=tuple(found[:OTHERS]))
+        steepness = 1.2 if best.by in PARTS else 1.6
+        sureness = steepness * (best.likeness - 0.5) - (0.15 if rivals else 0)
+        return _choice(typed.text, best, near or rest, sureness=max(0.1, min(0.9, sureness)))
+
+    def _only_hint(self, typed: TypedName, found: Sequence[NameCandidate]) -> NameCandidate | None:
+        """Return a well-known record with a small part of its name typed, where no other series has that part."""
+        hints = [one for one in found if one.by is MatchedBy.HINT]
+        if not hints or len(typed.plain) < FEWEST_MISSPELT or not self._is_well_known(hints[0]):
+            return None
+        return hints[0] if all(self._are_one_series(hints[0], one) for one in found[1:]) else None
+
+    def _is_likely(self, typed: TypedName, one: NameCandidate) -> bool:
+        """Tell whether a record is taken; a single misspelt word only for a well-known one."""
+        if one.by in PARTS:
+            return one.by is MatchedBy.PART
+        is_long = len(typed.words) > 1 or one.likeness >= BARE_LIKENESS
+        return one.likeness >= ALIKE and (is_long or self._is_well_known(one))
+
+    def _is_well_known(self, one: NameCandidate) -> bool:
+        """Tell whether much is known of a record; of all, where the spec does not say what is known."""
+        return not self.spec.known or one.prominence >= WELL_KNOWN
+
+    def _are_one_series(self, one: NameCandidate, other: NameCandidate) -> bool:
+        return same_franchise(work_of(one.record, self.spec), work_of(other.record, self.spec))
 
 
 def _season_forms(number: str) -> dict[str, float]:
@@ -206,20 +293,6 @@ def _season_forms(number: str) -> dict[str, float]:
     said = (f"season {number}", f"{number}{ending} season", f"the {number} season", f"part {number}", f"s{number}")
     bare = (number, ROMAN.get(number, number)) if number.isdigit() else ()
     return {**dict.fromkeys(bare, BARE_NUMBER), **dict.fromkeys(said, SEASON_SAID)}
-
-
-def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
-    """Return the records that have exactly this name."""
-    alike = reader.titles_like(name, scope=scope, limit=NAMES_TRIED)
-    return _namesakes(reader, spec, TypedName(text=name), alike, scope)
-
-
-def _namesakes(
-    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, alike: Sequence[TitleMatch], scope: Scope
-) -> list[NameCandidate]:
-    """Return those of the records with similar names that have exactly the typed one."""
-    same = [match.key for match in alike if match.likeness >= SAME]
-    return [candidate for candidate in _candidates(reader, spec, typed, same, scope) if candidate.by in EXACT]
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:
@@ -232,11 +305,7 @@ def describe(spec: CatalogueSpec, record: Record) -> str:
 
 
 def prominence_of(spec: CatalogueSpec, record: Record) -> float:
-    """Return how likely a record is the one that people mean by a name it shares with others, 0–1.
-
-    It grows with how much is known of it, its names, its length and the records that it is related to: a series rather
-    than its pilot.
-    """
+    """Return how likely a record is the one that people mean by a name it shares with others, 0–1."""
     related = spec.recommend.related.field if spec.recommend else ""
     length = spec.preferences.length
     parts = [
@@ -261,120 +330,22 @@ def _magnitude(number: float, full: float) -> float:
     return min(1.0, math.log1p(max(0.0, number)) / math.log1p(full))
 
 
-def _with_words(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> list[Key]:
-    """Return the records with the typed words; in names alone, where these are searched apart from other text."""
-    search = reader.with_names if spec.fields_searched_as_names else reader.lexical
-    found = search(analyse_query(text, synonyms={}), scope=scope, limit=WORDS_TRIED)
-    return [Key(key) for key in found.keys.tolist()]
-
-
-def _candidates(
-    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, keys: Iterable[Key], scope: Scope
-) -> list[NameCandidate]:
-    """Return the records that have a name like the typed one, the likeliest first."""
-    records = reader.fetch(list(dict.fromkeys(keys)), scope=scope)
-    matches = {key: typed.match(spec.names_of(record)) for key, record in records.items()}
-    found = [_candidate(spec, key, records[key], match) for key, match in matches.items() if match]
-    return sorted(found, key=lambda one: (-one.rank, one.record.id))
-
-
 def _candidate(spec: CatalogueSpec, key: Key, record: Record, match: NameMatch) -> NameCandidate:
+    is_other = bool(match.name) and fold_name(match.name) != fold_name(spec.title_of(record))
     return NameCandidate(
         key=key,
         record=record,
         title=spec.title_of(record),
-        label=_label(spec, record, match),
+        label=html.unescape(describe(spec, record) + (f", also called {match.name}" if is_other else "")),
         by=match.by,
         likeness=match.likeness,
         prominence=prominence_of(spec, record),
     )
 
 
-def _label(spec: CatalogueSpec, record: Record, match: NameMatch) -> str:
-    other = match.name if fold_name(match.name) != fold_name(spec.title_of(record)) else ""
-    return html.unescape(describe(spec, record) + (f", also called {other}" if other else ""))
-
-
-def _exact(
-    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, namesakes: Sequence[NameCandidate], scope: Scope
-) -> NameChoice:
-    """Choose among records with exactly this name: the one of which most is known."""
-    best, *others = sorted(namesakes, key=lambda one: (-_standing(one), one.record.id))
-    if others:
-        return _choice(typed, best, others, sureness=min(0.9, 0.5 + _standing(best) - _standing(others[0])))
-    better = _better_known(reader, spec, typed, best, scope)
-    certainty = 1.0 if best.by is MatchedBy.TITLE else 0.97
-    return _choice(typed, best, better, sureness=0.6 if better else certainty)
-
-
-def _better_known(
-    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, best: NameCandidate, scope: Scope
-) -> list[NameCandidate]:
-    """Return the better known records that the only one with this name may be mistaken for.
-
-    Those are records with its title, where an alternative matched, and records with the typed words, where it is
-    obscure.
-    """
-    found: list[NameCandidate] = []
-    if best.by is MatchedBy.ALTERNATIVE:
-        alike = reader.titles_like(best.title, scope=scope, limit=OTHERS)
-        same = [match.key for match in alike if match.likeness >= SAME]
-        found += _candidates(reader, spec, TypedName(text=best.title), same, scope) if len(same) > 1 else ()
-    if spec.known and best.prominence < OBSCURE:
-        found += _candidates(reader, spec, typed, _with_words(reader, spec, typed.text, scope), scope)
-    better = {one.key: one for one in found if one.prominence > best.prominence + BETTER_KNOWN}
-    return list(better.values())
-
-
-def _standing(one: NameCandidate) -> float:
-    return one.prominence + (OWN_TITLE if one.by is MatchedBy.TITLE else 0.0)
-
-
-def _near(spec: CatalogueSpec, typed: TypedName, found: Sequence[NameCandidate]) -> NameChoice:
-    """Choose among other spellings and names with the typed words; take none where all are unlikely."""
-    best = next((one for one in found if _is_likely(spec, typed, one)), None) or _only_hint(spec, typed, found)
-    if best is None:
-        return NameChoice(asked=typed.text, others=tuple(found[:OTHERS]))
-    rest = [one for one in found if one is not best]
-    near = [one for one in rest if one.rank >= best.rank - NEAR]
-    rivals = [one for one in near if not _are_one_series(spec, best, one)]
-    if best.by is MatchedBy.PART and len(typed.words) == 1:
-        rivals = [one for one in rest if one.by in PARTS and not _are_one_series(spec, best, one)]
-    if best.by is MatchedBy.PART and rivals:
-        return NameChoice(asked=typed.text, others=tuple(found[:OTHERS]))
-    steepness = 1.2 if best.by in PARTS else 1.6
-    sureness = steepness * (best.likeness - 0.5) - (0.15 if rivals else 0)
-    return _choice(typed, best, near or rest, sureness=max(0.1, min(0.9, sureness)))
-
-
-def _only_hint(spec: CatalogueSpec, typed: TypedName, found: Sequence[NameCandidate]) -> NameCandidate | None:
-    """Return a well-known record with a small part of its name typed, where no other series has that part."""
-    hints = [one for one in found if one.by is MatchedBy.HINT]
-    if not hints or len(typed.plain) < FEWEST_MISSPELT or not _is_well_known(spec, hints[0]):
-        return None
-    return hints[0] if all(_are_one_series(spec, hints[0], one) for one in found[1:]) else None
-
-
-def _is_likely(spec: CatalogueSpec, typed: TypedName, one: NameCandidate) -> bool:
-    """Tell whether a record is taken; a single misspelt word only for a well-known one."""
-    if one.by in PARTS:
-        return one.by is MatchedBy.PART
-    is_long = len(typed.words) > 1 or one.likeness >= BARE_LIKENESS
-    return one.likeness >= ALIKE and (is_long or _is_well_known(spec, one))
-
-
-def _is_well_known(spec: CatalogueSpec, one: NameCandidate) -> bool:
-    """Tell whether much is known of a record; of all, where the spec does not say what is known."""
-    return not spec.known or one.prominence >= WELL_KNOWN
-
-
-def _are_one_series(spec: CatalogueSpec, one: NameCandidate, other: NameCandidate) -> bool:
-    return same_franchise(work_of(one.record, spec), work_of(other.record, spec))
-
-
-def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidate], *, sureness: float) -> NameChoice:
+def _choice(asked: str, best: NameCandidate, others: Sequence[NameCandidate], *, sureness: float) -> NameChoice:
     return NameChoice(
-        asked=typed.text,
+        asked=asked,
         key=best.key,
         record=best.record,
         title=best.title,
@@ -388,7 +359,6 @@ def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidat
 
 MAX_NAME_WORDS = 6
 """A longer query is a description, unless it is a name letter by letter."""
-
 SPELLING_FLOOR = 0.8
 """Names less like the query than this are ignored; a short query must be closer."""
 SHORT_FLOOR = 0.88
@@ -399,7 +369,6 @@ EXACT_BELOW_CHARS = 5
 """A shorter query is a name only if it is spelt exactly so."""
 SPELLING_ZERO = 0.6
 """The likeness at which the score would be 0; it grows to 1 for the same name."""
-
 ALIKE_TRIED = 10
 SHARED_CHARS = 3
 """The beginning of a query's word by which a name is found worth comparing."""
@@ -407,7 +376,6 @@ EXTRA_WORDS = 2
 """The number of words, such as articles, that a name inside the query may have beyond the query's."""
 PARTS_TRIED = 10
 HAS_LATIN = re.compile("[a-z0-9]")
-
 PART_OF_NAME = 0.95
 """The score of a name that contains the whole query, in a script without spaces."""
 WORDS_OF_NAME = (0.45, 0.45)
@@ -419,27 +387,24 @@ NAME_WITHIN = 0.8
 
 
 def find_names(
-    reader: ShelfReader,
-    spec: CatalogueSpec,
-    text: str,
-    words: WeighedWords,
-    *,
-    lexical: Ranking,
-    scope: Scope,
+    reader: ShelfReader, spec: CatalogueSpec, text: str, words: WeighedWords, *, lexical: Ranking, scope: Scope
 ) -> dict[Key, float]:
     """Return the scores of the records in scope that the query may name.
 
     The names with words of the query are looked at where they are searched apart; elsewhere they count as words.
     """
     alike, are_apart = _alike(reader, text, scope), bool(spec.fields_searched_as_names)
-    if 1.0 in alike.values() or not (are_apart or _is_in_other_script(text)):
+    wanted = fold_name(text)
+    is_in_other_script = len(wanted) > 1 and not HAS_LATIN.search(wanted)
+    if 1.0 in alike.values() or not (are_apart or is_in_other_script):
         return alike
     by_words = reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if are_apart else lexical
     keys = by_words.keys[:PARTS_TRIED].tolist()
-    if _is_in_other_script(text):
+    if is_in_other_script:  # it is nearly always a name, of which a model of English makes nothing
         near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED)
         keys = list(dict.fromkeys([*keys, *(match.key for match in near)]))
-        alike = {**_in_other_scripts(reader, spec, keys, text, scope), **alike}
+        names = ((key, map(fold_name, spec.names_of(one))) for key, one in reader.fetch(keys, scope=scope).items())
+        alike = {**{key: PART_OF_NAME for key, some in names if any(wanted in name for name in some)}, **alike}
     return {**_having_words(reader, keys, words), **alike} if are_apart else alike
 
 
@@ -458,23 +423,6 @@ def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
         for match in matches
         if match.likeness >= least
     }
-
-
-def _in_other_scripts(
-    reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key], text: str, scope: Scope
-) -> dict[Key, float]:
-    """Return records with a name that contains the query, for queries in scripts other than Latin.
-
-    Such a query is nearly always of a name, and a model of English makes nothing of it.
-    """
-    wanted = fold_name(text)
-    records = reader.fetch(keys, scope=scope).items()
-    return {key: PART_OF_NAME for key, record in records if any(wanted in fold_name(n) for n in spec.names_of(record))}
-
-
-def _is_in_other_script(text: str) -> bool:
-    wanted = fold_name(text)
-    return len(wanted) > 1 and not HAS_LATIN.search(wanted)
 
 
 def _having_words(reader: ShelfReader, keys: Sequence[Key], words: WeighedWords) -> dict[Key, float]:

@@ -25,35 +25,27 @@ from stackroom.shelf.terms import text_tokens
 from stackroom.text.analyser import ORDINARY_TOKENS, PUNCTUATION, TextQuery, analyse_query, is_english, query_tokens
 
 
-@dataclass(slots=True, eq=False)
-class _Series:
-    """The records of one series among those read so far, and how many of them were picked."""
-
-    works: list[Work]
-    picked: int = 0
-
-
 def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known: Sequence[Work] = ()) -> list[int]:
     """Return the first indexes, in order, with a bounded number per series; reads no further than needed.
 
     Records of one series with a third one, read before or `known`, are of one series with each other.
     """
-    every = [_Series([work]) for work in known]
+    every = [([work], 0) for work in known]  # the records of each series read so far, and how many were picked
     chosen: list[int] = []
     for index, work in enumerate(works):
         if len(chosen) == limit:
             break
-        whole, others = _Series([work]), []
-        for series in every:
-            if any(map(partial(same_franchise, work), series.works)):
-                whole.works += series.works
-                whole.picked += series.picked
+        series, picked, others = [work], 0, []
+        for same, count in every:
+            if any(map(partial(same_franchise, work), same)):
+                series += same
+                picked += count
             else:
-                others.append(series)
-        every = [*others, whole]
-        if whole.picked < per_franchise:
-            whole.picked += 1
+                others.append((same, count))
+        if picked < per_franchise:
+            picked += 1
             chosen.append(index)
+        every = [*others, (series, picked)]
     return chosen
 
 
@@ -109,10 +101,10 @@ class Trace:
 
     def explain(self, reader: ShelfReader, hits: Sequence[Hit], spec: CatalogueSpec) -> list[Hit]:
         """Return hits of this search with their explanations."""
-        terms = reader.term_scores(self.query.terms, [hit.key for hit in hits])
+        terms = self._term_scores(reader, [hit.key for hit in hits])
         return [
-            replace(hit, why=self._why(row, hit, dict(zip(self._tokens(), scores, strict=True)), spec))
-            for hit, scores in zip(hits, terms.tolist(), strict=True)
+            replace(hit, why=self._why(row, hit, scores, spec))
+            for hit, scores in zip(hits, terms, strict=True)
             if (row := self.find_row(hit.key)) is not None
         ]
 
@@ -126,14 +118,18 @@ class Trace:
             lacks=lacking(self.query.words, hit.record, spec),
         )
 
-    def explain_weighed(self, reader: ShelfReader, evidence: WeighedEvidence, found: "KeyedRecord") -> Why:
+    def explain_weighed(self, reader: ShelfReader, evidence: WeighedEvidence, found: KeyedRecord) -> Why:
         """Explain the evidence for one record that no arm found: it is not ordered."""
-        (scores,) = reader.term_scores(self.query.terms, [found.key]).tolist()
-        parts = split_words(evidence.parts_at(0), dict(zip(self._tokens(), scores, strict=True)))
+        (scores,) = self._term_scores(reader, [found.key])
+        parts = split_words(evidence.parts_at(0), scores)
         return Why(strength=parts, order={}, lacks=lacking(self.query.words, found.record, found.spec))
 
-    def _tokens(self) -> list[str]:
-        return [token for token, _ in self.query.terms.terms]
+    def _term_scores(self, reader: ShelfReader, keys: Sequence[Key]) -> list[dict[str, float]]:
+        """Return what each term of the query gives to each record."""
+        tokens = [token for token, _ in self.query.terms.terms]
+        return [
+            dict(zip(tokens, scores, strict=True)) for scores in reader.term_scores(self.query.terms, keys).tolist()
+        ]
 
 
 def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from stackroom.search.evidence import (
     weigh_words,
 )
 from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, line_up, shorten_little_known
-from stackroom.search.moods import QueryMoods, read_moods, score_checks
+from stackroom.search.moods import read_moods, score_checks
 from stackroom.search.names import find_names
 from stackroom.search.ranked import (
     TIERS,
@@ -45,8 +45,6 @@ from stackroom.text.normalise import clean
 from stackroom.text.safe import hide_places
 
 logger = logging.getLogger(__name__)
-
-FoundT = TypeVar("FoundT")
 
 RERANK_CHARS = 1_000
 DEEPER = 3
@@ -188,11 +186,7 @@ class Searcher:
         looked_for = terms or with_synonyms(words, asked, self.spec.synonyms)
         moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
-            text=asked,
-            terms=looked_for,
-            words=weigh_words(reader, words, looked_for),
-            vector=vector,
-            moods=moods,
+            text=asked, terms=looked_for, words=weigh_words(reader, words, looked_for), vector=vector, moods=moods
         )
 
     def _trace(self, reader: ShelfReader, query: SearchQuery, *, scope: Scope, depth: int) -> Trace:
@@ -234,22 +228,18 @@ class Searcher:
 
     def _find(self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int) -> Candidates:
         """Run the arms and line up what they found."""
-        beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
-        vector_arm = beside(_nearest, reader, query.vector, scope, depth)
+        is_large, arm = reader.count(WHOLE) > ARMS_APART_ABOVE, (reader, query.vector, scope, depth)
+        vector_arm = self.pool.submit(_nearest, *arm) if is_large else None
         lexical = reader.lexical(query.terms, scope=scope, limit=depth, counted=False)
         having = reader.having_words(query.words.terms, scope=scope, limit=HAVING_WORDS * depth)
         names = find_names(reader, self.spec, query.text, query.words, lexical=lexical, scope=scope)
-        nearest = vector_arm.result()
-        felt = self._with_moods(reader, query, scope, depth)
+        nearest = vector_arm.result() if vector_arm else _nearest(*arm)
+        felt = NOTHING_FOUND.keys
+        if query.moods is not None:  # the nearest of the records that have what they ask for
+            wanted = [AnyOf(checks.field, checks.sought or checks.near) for checks in query.moods.checks]
+            felt = _nearest(reader, query.vector, scope.narrowed(*wanted), depth).keys
         keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys, felt)
         return self._line_up(reader, query, keys, lexical=lexical, having=having, names=names, nearest=nearest)
-
-    def _with_moods(self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int) -> Keys:
-        """Return the nearest of the records that have what the moods of a query ask for."""
-        if query.moods is None:
-            return NOTHING_FOUND.keys
-        wanted = [AnyOf(checks.field, checks.sought or checks.near) for checks in query.moods.checks]
-        return _nearest(reader, query.vector, scope.narrowed(*wanted), depth).keys
 
     def _line_up(
         self,
@@ -264,6 +254,7 @@ class Searcher:
     ) -> Candidates:
         found, search = keys.tolist(), self.search_spec
         known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
+        moods = [score_checks(reader, found, checks) for checks in query.moods.checks] if query.moods else []
         vectors = np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found)
         return line_up(
             keys,
@@ -275,20 +266,11 @@ class Searcher:
             query=query.vector,
             known=known,
             named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
-            mood=_mood_of(reader, query.moods, found),
+            mood=np.mean(moods, axis=0) if moods else None,
             is_mood=query.moods is not None and query.moods.is_whole,
             full_score=query.words.total,
             some_await_vectors=reader.awaiting_vectors > 0,
         )
-
-
-def _mood_of(reader: ShelfReader, moods: QueryMoods | None, keys: Sequence[Key]) -> Floats | None:
-    """Return how well each record meets the moods of a query; None where it has none."""
-    if moods is None:
-        return None
-    scores = [score_checks(reader, keys, checks) for checks in moods.checks]
-    mean: Floats = np.mean(scores, axis=0)
-    return mean
 
 
 def about_awaited_vectors(reader: ShelfReader) -> str | None:
@@ -303,27 +285,21 @@ def about_awaited_vectors(reader: ShelfReader) -> str | None:
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
     """Return the query's vector, or the reason why the search is lexical only."""
     if reader.model is None:
-        return QueryVector(vector=None, problem="the catalogue has no vectors")
-    if embedder is None:
-        return QueryVector(vector=None, problem="no embedder is configured")
-    if embedder.model != reader.model:
+        problem = "the catalogue has no vectors"
+    elif embedder is None:
+        problem = "no embedder is configured"
+    elif embedder.model != reader.model:
         problem = (
             f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}; install that model: "
             f"stackroom model pull {reader.model.name} --from FOLDER, or set its embedder"
         )
-        return QueryVector(vector=None, problem=problem)
-    try:
-        return QueryVector(vector=embedder.embed_query(text))
-    except ExpectedError as error:
-        logger.warning("vector search is off: %s", error.full_message)
-        return QueryVector(vector=None, problem=hide_places(error.message))
-
-
-def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
-    """Call in this thread; a stand-in for a pool's `submit`."""
-    future: Future[FoundT] = Future()
-    future.set_result(call(*arguments))
-    return future
+    else:
+        try:
+            return QueryVector(vector=embedder.embed_query(text))
+        except ExpectedError as error:
+            logger.warning("vector search is off: %s", error.full_message)
+            problem = hide_places(error.message)
+    return QueryVector(vector=None, problem=problem)
 
 
 def _nearest(reader: ShelfReader, vector: Vector | None, scope: Scope, depth: int) -> Ranking:

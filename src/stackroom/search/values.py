@@ -35,16 +35,7 @@ from stackroom.shelf.terms import meets, term_of
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.cells.values import GREATEST, bounds_of, read_boolean
 from stackroom.text.instructions import quoted
-from stackroom.text.normalise import (
-    NEAR,
-    clean,
-    corrected,
-    joined_key,
-    like_words,
-    likeness,
-    spelling_key,
-    words_of,
-)
+from stackroom.text.normalise import NEAR, clean, corrected, joined_key, like_words, likeness, spelling_key, words_of
 
 MOST_ANSWERS = 8
 """The most values of a field of yes and no, in all their spellings."""
@@ -66,6 +57,10 @@ class ValueMatch(NamedTuple):
         return term_of(self.asked) == term_of(self.value)
 
 
+Synonyms = Mapping[str, Sequence[str]]
+"""Value → other words for it."""
+
+
 class FieldValues:
     """The values of one field, with the number of records that have each, by every spelling.
 
@@ -74,11 +69,7 @@ class FieldValues:
     """
 
     def __init__(
-        self,
-        facets: Iterable[FacetCount],
-        *,
-        synonyms: Mapping[str, Sequence[str]] | None = None,
-        declared: Sequence[str] = (),
+        self, facets: Iterable[FacetCount], *, synonyms: Synonyms | None = None, declared: Sequence[str] = ()
     ) -> None:
         self._synonyms = synonyms or {}
         self.counts: dict[str, int] = {}
@@ -92,11 +83,6 @@ class FieldValues:
         """The values, those of records first, then those that the spec declares for the field."""
         return list(dict.fromkeys((*self.counts, *self._choices)))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known of the field's values."""
-        return not self.counts and not self._choices
-
     def count_of(self, value: str) -> int:
         """Return how many records have a value."""
         return self.counts.get(value, 0)
@@ -107,8 +93,8 @@ class FieldValues:
         exact = self._by_term.get(term_of(asked)) or self._find_by_key(spelling_key(asked)) or self._answer(asked)
         if exact is not None:
             return ValueMatch(exact, asked, True)
-        near = self._corrected(joined_key(spelling_key(asked)))
-        return ValueMatch(near, asked, False) if near is not None else None
+        near = {self._by_joined[one] for one in corrected(joined_key(spelling_key(asked)), self._by_joined)}
+        return ValueMatch(near.pop(), asked, False) if len(near) == 1 else None
 
     def near(self, text: str, *, limit: int = 3) -> list[str]:
         """Return the values spelt most like a text, best first; none where nothing is alike."""
@@ -188,23 +174,16 @@ class FieldValues:
             table.setdefault(form(value), value)
         for value, words in self._synonyms.items():
             group = [form(spelling) for spelling in (value, *words)]
-            meant = table.get(group[0]) or self._most_frequent(table[one] for one in group if one in table) or value
+            had = (table[one] for one in group if one in table and self.count_of(table[one]))
+            meant = table.get(group[0]) or max(had, key=self.count_of, default=value)
             for spelling in group:
                 table.setdefault(spelling, meant)
         for value in self._choices:
             table.setdefault(form(value), value)
         return table
 
-    def _most_frequent(self, values: Iterable[str]) -> str | None:
-        return max((value for value in values if self.count_of(value)), key=self.count_of, default=None)
-
     def _find_by_key(self, key: str) -> str | None:
         return self._by_key.get(key) or self._by_joined.get(joined_key(key)) if key else None
-
-    def _corrected(self, joined: str) -> str | None:
-        """Return the one value that a misspelt key means; None where none is near, or several are equally near."""
-        near = {self._by_joined[one] for one in corrected(joined, self._by_joined)}
-        return near.pop() if len(near) == 1 else None
 
 
 def field_values(
@@ -212,7 +191,13 @@ def field_values(
 ) -> FieldValues:
     """Return the values of a field over the records that a caller may see; counted once for each snapshot."""
     asked = field, visibility.audiences
-    return _KEPT.get(reader, asked, lambda: _counted(reader, spec, field, visibility))
+
+    def count() -> FieldValues:
+        declared = spec.fields[field].values if field in spec.fields else spec.kinds
+        facets = reader.facets(field, scope=Scope(visibility=visibility))
+        return FieldValues(facets, synonyms=spec.other_words.get(field), declared=declared)
+
+    return _KEPT.get(reader, asked, count)
 
 
 AskedT = TypeVar("AskedT", bound=Hashable)
@@ -248,12 +233,6 @@ class KeptBySnapshot(Generic[AskedT, KeptT]):
 
 
 _KEPT = KeptBySnapshot[tuple[str, frozenset[str] | None], FieldValues]()
-
-
-def _counted(reader: ShelfReader, spec: CatalogueSpec, field: str, visibility: Visibility) -> FieldValues:
-    declared = spec.fields[field].values if field in spec.fields else spec.kinds
-    facets = reader.facets(field, scope=Scope(visibility=visibility))
-    return FieldValues(facets, synonyms=spec.other_words.get(field), declared=declared)
 
 
 LISTED_WHOLE = 12
@@ -367,7 +346,7 @@ def _require_value(values: FieldValues, asked: str, label: str) -> ValueMatch:
     found = values.find(asked)
     if found is not None:
         return found
-    if values.is_empty:  # of a catalogue without records every value is as unknown as any other
+    if not values.known:  # of a catalogue without records every value is as unknown as any other
         return ValueMatch(asked, asked, True)
     near = values.near(asked)
     if len(near) == 1:
@@ -388,7 +367,7 @@ def _hint(values: FieldValues, asked: str) -> str:
 
 def _notes(match: ValueMatch, values: FieldValues, condition: Condition, label: Label) -> list[str]:
     taken = [] if match.is_as_written else [f"'{match.asked}' taken as '{match.value}'"]
-    if isinstance(condition, NoneOf) or values.count_of(match.value) or values.is_empty:
+    if isinstance(condition, NoneOf) or values.count_of(match.value) or not values.known:
         return taken
     return [*taken, f"'{label(condition)}': no record has '{match.value}'"]
 
