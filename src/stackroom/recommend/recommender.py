@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,18 +28,13 @@ from stackroom.text.preferences import Preferences, understand
 
 ONE_IN = 5
 """At most one recommendation in this many is of the same series."""
-
 TASTE_TAGS = 10
-
 LIKELY = 0.85
 """The likeness from which a record is left out for an excluded title that is not sure to mean it."""
-
 WISHES_SEARCHED = 3
 """The wishes for which candidates are searched; the others only score."""
-
 POOL = 5
 """The candidates for each recommendation among which those that differ are chosen."""
-
 RANK_WORTH = 0.3
 """The cosine to those before it that the first rank of the pool makes up for, against the last."""
 
@@ -133,122 +129,49 @@ class Recommender:
         Where there are no vectors, records are compared by the other signals alone.
         """
         reader = reader.seen_by(scope.visibility)
-        if reader.model is not None:
-            return self._recommend_for(reader, choices, request, scope=scope, disliked=disliked)
-        spec = _without_meaning(self.spec, self.catalogue)
-        answer = replace(self, spec=spec)._recommend_for(reader, choices, request, scope=scope, disliked=disliked)
-        fields = ", ".join(require_recommend(spec).taxonomy.fields)
-        return replace(answer, notes=(*answer.notes, f"there are no vectors, so records are compared by {fields}"))
-
-    def _recommend_for(
-        self,
-        reader: ShelfReader,
-        choices: Sequence[NameChoice],
-        request: Request,
-        *,
-        scope: Scope,
-        disliked: Sequence[NameChoice],
-    ) -> Recommendations:
-        spec = require_recommend(self.spec)
-        preferences = self._understand(reader, request.preferences, scope)
-        named = _Named(
-            liked=(*choices, *(self._resolve(reader, title, scope) for title in preferences.like)),
-            disliked=(*disliked, *(self._resolve(reader, title, scope) for title in preferences.unlike)),
-            excluded=tuple(self._resolve(reader, title, scope) for title in request.exclude),
-        )
-        liked = _found(named.liked)
+        spec = self.spec if reader.model is not None else _without_meaning(self.spec, self.catalogue)
+        recommend, preferences = require_recommend(spec), Preferences()
+        if request.preferences.strip():
+            words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
+            preferences = understand(request.preferences, words)
+        titles = (*choices, *(self._resolve(reader, title, scope) for title in preferences.like))
+        refused = (*disliked, *(self._resolve(reader, title, scope) for title in preferences.unlike))
+        excluded = [self._resolve(reader, title, scope) for title in request.exclude]
+        liked = _found(titles)
         if not liked and not (request.may_describe and request.preferences.strip()):
             raise InputError(_nothing_found(choices))
         vectors = reader.vectors(list(liked)) if liked else self._described(reader, preferences, request.preferences)
-        refused = reader.vectors(list(_found(named.disliked)))
-        taste = build_taste(reader, vectors, refused, preferences, embedder=self.embedder)
-        wanted = _Wanted(
-            named=named,
-            taste=taste,
-            left_out=frozenset((*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded))),
-            limit=request.limit,
-        )
+        unlike = reader.vectors(list(_found(refused)))
+        taste = build_taste(reader, vectors, unlike, preferences, embedder=self.embedder)
         stated = (*request.conditions, *preferences.conditions)
-        within = scope.narrowed(*stated, *self._without_adult(liked.values(), (*stated, *taste.conditions)))
-        items = self._chosen(reader, self._ranked(reader, wanted, within), wanted, scope)
+        asks_adult = asks_for_adult((*stated, *taste.conditions), spec) or any(
+            is_adult(r, spec) for r in liked.values()
+        )
+        wanted = _Wanted(
+            reader=reader,
+            spec=spec,
+            recommend=recommend,
+            scope=scope,
+            within=scope.narrowed(*stated, *(() if asks_adult else adult_conditions(spec))),
+            liked=liked,
+            disliked=_found(refused),
+            left_out=frozenset((*_found((*titles, *refused, *excluded)), *_likely(excluded))),
+            taste=taste,
+        )
+        items = wanted.choose(request.limit)
+        compared = f"there are no vectors, so records are compared by {', '.join(recommend.taxonomy.fields)}"
         return Recommendations(
             items=tuple(items),
-            taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
-            titles=named.liked,
-            excluded=(*named.disliked, *named.excluded),
+            taste_tags=_taste_tags(list(liked.values()), reader, recommend, scope),
+            titles=titles,
+            excluded=(*refused, *excluded),
             preferences=taste.preferences,
-            notes=taste.notes,
-            placing=self._placing(reader, items, wanted, within, request.about) if request.about else None,
+            notes=taste.notes if reader.model is not None else (*taste.notes, compared),
+            placing=wanted.place(items, request.about) if request.about else None,
         )
-
-    def _ranked(self, reader: ShelfReader, wanted: "_Wanted", within: Scope) -> "_Ranked":
-        """Return the candidates in the order of the score that they are chosen by, with their signals."""
-        spec, taste = require_recommend(self.spec), wanted.taste
-        liked = list(_found(wanted.named.liked))
-        if reader.model is None:
-            near = _alike(reader, liked, wanted.left_out, within, spec)
-        else:
-            near = _candidates(reader, taste, wanted.left_out, within, spec.neighbours)
-        keys = list(near)
-        signals = score_signals(reader, keys, list(near.values()), liked, self.spec)
-        if taste.wishes:
-            weight = wish_weight(spec, len(taste.wishes))
-            signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
-        order = _by_score(reader, keys, signals.choice(spec))
-        return _Ranked(keys=order, signals=signals, rows={key: row for row, key in enumerate(keys)})
-
-    def _chosen(self, reader: ShelfReader, ranked: "_Ranked", wanted: "_Wanted", scope: Scope) -> list[Recommendation]:
-        """Return the best candidates, with a bounded number of each series, in the order of their similarity."""
-        named, keys, limit = wanted.named, ranked.keys, wanted.limit
-        refused = [work_of(record, self.spec) for record in _found(named.disliked).values()]
-        own = [work_of(record, self.spec) for record in _found(named.liked).values()]
-        if wanted.taste.preferences.is_novel:
-            keys, refused = spread_out(reader, keys, limit=limit), [*refused, *own]
-        chosen = self._diverse(reader, keys, own, refused, limit=limit, scope=scope)
-        spec = require_recommend(self.spec)
-        found = [(record, ranked.signals.at(ranked.rows[key])) for key, record in chosen.items()]
-        items = [
-            Recommendation(record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own)
-            for record, own in found
-        ]
-        return sorted(items, key=lambda item: -item.score)
-
-    def _placing(
-        self, reader: ShelfReader, items: Sequence[Recommendation], wanted: "_Wanted", within: Scope, about: RecordId
-    ) -> Placing | None:
-        """Return where a record stands, or would without the conditions that it does not meet; None if it is gone."""
-        seen = Scope(visibility=within.visibility)
-        key = reader.find([about], scope=seen).get(about)
-        if key is None:
-            return None
-        record = reader.fetch([key], scope=seen)[key]
-        failed = tuple(condition for condition in within.conditions if not meets(record, condition, self.spec))
-        kept = tuple(condition for condition in within.conditions if condition not in failed)
-        ranked = self._ranked(reader, wanted, replace(within, conditions=kept))
-        row = ranked.rows.get(key)
-        return Placing(
-            record=record,
-            rank=next((rank for rank, item in enumerate(items, start=1) if item.record.id == about), None),
-            failed=failed,
-            is_named=key in wanted.left_out,
-            place=None if row is None else ranked.keys.index(key) + 1,
-            candidates=len(ranked.keys),
-            why=None if row is None else ranked.signals.at(row).why(require_recommend(self.spec)),
-        )
-
-    def _without_adult(self, liked: Iterable[Record], wanted: Sequence[Condition]) -> list[Condition]:
-        """Return the conditions that keep adult records out, unless a liked title is one or a condition asks."""
-        is_asked = asks_for_adult(wanted, self.spec) or any(is_adult(one, self.spec) for one in liked)
-        return [] if is_asked else adult_conditions(self.spec)
 
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> NameChoice:
         return resolve_name(reader, self.spec, title, scope=scope)
-
-    def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Preferences:
-        if not preferences.strip():
-            return Preferences()
-        words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
-        return understand(preferences, words)
 
     def _described(self, reader: ShelfReader, preferences: Preferences, sentence: str) -> Vector:
         """Return the vector of a sentence that says what is wanted, without what it does not want."""
@@ -260,59 +183,96 @@ class Recommender:
         described: Vector = self.embedder.embed_query(wanted)[None, :]
         return described
 
-    def _diverse(
-        self,
-        reader: ShelfReader,
-        ranked: Sequence[Key],
-        own: Sequence[Work],
-        refused: Sequence[Work],
-        *,
-        limit: int,
-        scope: Scope,
-    ) -> dict[Key, Record]:
-        """Return the first, none of a refused series, no more than one in five of another."""
-        read: list[Key] = []
 
-        def iter_works() -> Iterator[Work]:
-            for start in range(0, len(ranked), limit):
-                some = ranked[start : start + limit]
-                for key, work in zip(some, reader.works(some), strict=True):
-                    if not any(same_franchise(work, other) for other in refused):
-                        read.append(key)
-                        yield work
-
-        most = max(require_recommend(self.spec).per_franchise, math.ceil(limit / ONE_IN))
-        chosen = [read[at] for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)]
-        records = reader.fetch(chosen, scope=scope)
-        return {key: records[key] for key in chosen}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """The titles of a request, resolved."""
-
-    liked: tuple[NameChoice, ...]
-    disliked: tuple[NameChoice, ...]
-    excluded: tuple[NameChoice, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """A request as it was understood."""
-
-    named: _Named
-    taste: Taste
-    left_out: frozenset[Key]
-    limit: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     """The candidates, best first, with their signals, whose rows are in another order."""
 
     keys: list[Key]
     signals: Signals[Floats]
     rows: Mapping[Key, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A request as it was understood, of a view of a shelf."""
+
+    reader: ShelfReader
+    spec: CatalogueSpec
+    recommend: RecommendSpec
+    scope: Scope
+    within: Scope
+    """The scope of what is recommended."""
+    liked: Mapping[Key, Record]
+    disliked: Mapping[Key, Record]
+    left_out: frozenset[Key]
+    taste: Taste
+
+    def rank(self, within: Scope) -> _Ranked:
+        """Return the candidates in the order of the score that they are chosen by, with their signals."""
+        reader, spec, taste, liked = self.reader, self.recommend, self.taste, list(self.liked)
+        if reader.model is None:
+            near = _alike(reader, liked, self.left_out, within, spec)
+        else:
+            near = _candidates(reader, taste, self.left_out, within, spec.neighbours)
+        keys = list(near)
+        signals = score_signals(reader, keys, list(near.values()), liked, self.spec)
+        if taste.wishes:
+            weight = wish_weight(spec, len(taste.wishes))
+            signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
+        order = _by_score(reader, keys, signals.choice(spec))
+        return _Ranked(keys=order, signals=signals, rows={key: row for row, key in enumerate(keys)})
+
+    def choose(self, limit: int) -> list[Recommendation]:
+        """Return the best candidates in the order of their similarity.
+
+        None is of a refused series, and no more than one in five of another.
+        """
+        ranked = self.rank(self.within)
+        keys, refused = ranked.keys, [work_of(record, self.spec) for record in self.disliked.values()]
+        own = [work_of(record, self.spec) for record in self.liked.values()]
+        if self.taste.preferences.is_novel:
+            keys, refused = spread_out(self.reader, keys, limit=limit), [*refused, *own]
+        read: list[Key] = []
+
+        def iter_works() -> Iterator[Work]:
+            for start in range(0, len(keys), limit):
+                some = keys[start : start + limit]
+                for key, work in zip(some, self.reader.works(some), strict=True):
+                    if not any(same_franchise(work, other) for other in refused):
+                        read.append(key)
+                        yield work
+
+        most = max(self.recommend.per_franchise, math.ceil(limit / ONE_IN))
+        chosen = [read[at] for at in pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)]
+        records = self.reader.fetch(chosen, scope=self.scope)
+        found = [(records[key], ranked.signals.at(ranked.rows[key])) for key in chosen]
+        spec = self.recommend
+        items = [
+            Recommendation(record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own)
+            for record, own in found
+        ]
+        return sorted(items, key=lambda item: -item.score)
+
+    def place(self, items: Sequence[Recommendation], about: RecordId) -> Placing | None:
+        """Return where a record stands, or would without the conditions that it does not meet; None if it is gone."""
+        seen = Scope(visibility=self.within.visibility)
+        key = self.reader.find([about], scope=seen).get(about)
+        if key is None:
+            return None
+        record, conditions = self.reader.fetch([key], scope=seen)[key], self.within.conditions
+        failed = tuple(condition for condition in conditions if not meets(record, condition, self.spec))
+        kept = tuple(condition for condition in conditions if condition not in failed)
+        ranked = self.rank(replace(self.within, conditions=kept))
+        row = ranked.rows.get(key)
+        return Placing(
+            record=record,
+            rank=next((rank for rank, item in enumerate(items, start=1) if item.record.id == about), None),
+            failed=failed,
+            is_named=key in self.left_out,
+            place=None if row is None else ranked.keys.index(key) + 1,
+            candidates=len(ranked.keys),
+            why=None if row is None else ranked.signals.at(row).why(self.recommend),
+        )
 
 
 def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:

@@ -100,22 +100,15 @@ def score_signals(
         sigma = recommend.temporal.sigma
         times = temporal(reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma)
     fame = recommend.popularity
+    counts_known = bool(spec.known and recommend.known and not fame.weight)  # popularity says it better
     return Signals(
         semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
         taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
         temporal=times,
         format=_form(reader, candidates, liked, spec),
         popularity=popularity(reader.numbers(fame.field, candidates)) if fame.weight else None,
-        known=_known(reader, candidates, spec),
+        known=np.nan_to_num(reader.numbers(KNOWN_FIELD, candidates)) if counts_known else None,
     )
-
-
-def _known(reader: ShelfReader, candidates: Sequence[Key], spec: CatalogueSpec) -> Floats | None:
-    """Return how much is known of each candidate, where the spec says how to tell and no popularity says it better."""
-    recommend = spec.recommend or RecommendSpec()
-    if not spec.known or not recommend.known or recommend.popularity.weight:
-        return None
-    return np.nan_to_num(reader.numbers(KNOWN_FIELD, candidates))
 
 
 def taxonomy(candidates: Terms, liked: Terms) -> Floats:

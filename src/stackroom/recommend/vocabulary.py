@@ -1,6 +1,7 @@
 """The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from stackroom.catalogue.labels import plain_label
@@ -37,10 +38,18 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
     tag_field = next((field.name for field in spec.column_fields if field.type is FieldType.TAGS), None)
     tags = field_values(reader, spec, tag_field, visibility=visibility) if tag_field else None
     time_field = spec.field_with_role(FieldRole.TIME)
-    words, length, numbers = spec.preferences, spec.preferences.length, _number_fields(spec)
+    words, length, total = spec.preferences, spec.preferences.length, spec.preferences.total
+    kinds = (FieldType.INT, FieldType.FLOAT)
+    numbers = [field for field in spec.column_fields if field.type in kinds and field.role is not FieldRole.TIME]
     values = _values_by_use(reader, spec, visibility, tag_field)
-    labels, empty = _labels(numbers), _empty_fields(reader, spec, Scope(visibility=visibility))
-    units = {**_units_of_labels(labels, numbers), **_units_of_fields(spec), **_by_word(words.units)}
+    labels, has_numbers = _labels(numbers), partial(_has_numbers, reader, Scope(visibility=visibility))
+    lengths = {*words.units, *words.multiples, *words.lengths, *([length.field] if length else [])}
+    lengths |= {total.count, total.each} if total else set()
+    empty = frozenset(name for name in lengths if not has_numbers(name))
+    several = spec.kinds if len(spec.kinds) > 1 else ()
+    own_units = {field.name: field.unit for field in spec.column_fields if field.unit}
+    of_fields = _of_one_field({name: (unit.lower(), *spellings_of(unit)) for name, unit in own_units.items()})
+    units = {**_units_of_labels(labels, numbers), **of_fields, **_by_word(words.units)}
     units |= {"percent": units["%"]} if "%" in units else {}
     return PreferenceVocabulary(
         time_field=time_field.name if time_field else None,
@@ -49,12 +58,21 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
         multiples={
             word.lower(): (field, size) for field, sizes in words.multiples.items() for word, size in sizes.items()
         },
-        scales=dict(_scales(units)),
+        scales={
+            word: (units[unit], float(number))
+            for word, written in WORDS["scales"].items()
+            for number, unit in (phrase.split() for phrase in phrases(written))
+            if unit in units and word not in units
+        },
         pairs=dict(_pairs(numbers)),
         labels=labels,
         floats=frozenset(field.name for field in numbers if field.type is FieldType.FLOAT),
-        orders=dict(_orders(spec, numbers, lambda name: _has_numbers(reader, name, Scope(visibility=visibility)))),
-        choices={**values.few, **_kinds(spec), **_by_choice(words.choices)},
+        orders=dict(_orders(spec, numbers, has_numbers)),
+        choices={
+            **values.few,
+            **{word: (KIND_FIELD, kind) for kind in several for word in (kind.lower(), f"{kind.lower()}s")},
+            **_by_choice(words.choices),
+        },
         seasons=_by_choice(words.seasons),
         tags=tags.spellings if tags else {},
         tag_field=tag_field,
@@ -67,7 +85,7 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
         fillers=frozenset(_nouns(spec)),
         unchecked=frozenset(phrase.lower() for phrase in words.unchecked),
         long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
-        totals=_totals(words.total, empty) if words.total else {},
+        totals=_totals(total, empty) if total else {},
         lengths={
             word.lower(): (field, part.short_at_most, part.long_at_least)
             for field, part in words.lengths.items()
@@ -78,23 +96,14 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
     )
 
 
-def _number_fields(spec: CatalogueSpec) -> list[FieldSpec]:
-    kinds = (FieldType.INT, FieldType.FLOAT)
-    return [field for field in spec.column_fields if field.type in kinds and field.role is not FieldRole.TIME]
-
-
 def _label(name: str) -> str:
     return plain_label(name).lower()
 
 
 def _labels(numbers: Sequence[FieldSpec]) -> dict[str, str]:
     """Return the names of number fields in words, with other words for them; none that could be of two fields."""
-    fields: dict[str, set[str]] = {}
-    for field in numbers:
-        label = _without_currency(_label(field.name))
-        for name in {_label(field.name), label, label.split()[-1]}:
-            fields.setdefault(name, set()).add(field.name)
-    known = {label: names.pop() for label, names in fields.items() if len(names) == 1}
+    fields = {field.name: (_label(field.name), _without_currency(_label(field.name))) for field in numbers}
+    known = _of_one_field({name: (*labels, labels[1].split()[-1]) for name, labels in fields.items()})
     return known | {word: name for name, concept in _concepts(numbers) for word in phrases(concept["words"])}
 
 
@@ -123,14 +132,6 @@ def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) ->
         signs = (sign for written in WORDS["currencies"].values() for sign in phrases(written))
         units = {**dict.fromkeys(signs, labels["price"]), **units}
     return units
-
-
-def _scales(units: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, float]]]:
-    """Yield the units that hold so many of a field's own."""
-    for word, written in WORDS["scales"].items():
-        for number, unit in (phrase.split() for phrase in phrases(written)):
-            if unit in units and word not in units:
-                yield word, (units[unit], float(number))
 
 
 def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -202,7 +203,8 @@ def _values_by_use(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibil
 
 def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
     """Add the values of a field, with the adjectives of countries among them."""
-    named = {phrase: value for phrase, value in values.spellings.items() if _is_told(phrase)}
+    said = ((phrase, value) for phrase, value in values.spellings.items() if len(phrase) > 1 and not phrase.isdigit())
+    named = {phrase: value for phrase, value in said if read_boolean(phrase) is None}  # letters and yes say nothing
     lacking = [(phrase.removesuffix("less"), value) for phrase, value in named.items() if phrase.endswith("less")]
     named |= {f"{cue} {thing}": value for thing, value in lacking for cue in ("without", "without a", "with no", "no")}
     yes = values.find("yes") if not named and values.counts else None
@@ -219,17 +221,6 @@ def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
         found.places.append(field.name)
 
 
-def _is_told(phrase: str) -> bool:
-    """Tell whether a value says something by itself, which numbers, letters, yes and no do not."""
-    return len(phrase) > 1 and not phrase.isdigit() and read_boolean(phrase) is None
-
-
-def _kinds(spec: CatalogueSpec) -> dict[str, tuple[str, str]]:
-    """Return the words for the kinds of records, where there are several."""
-    several = spec.kinds if len(spec.kinds) > 1 else ()
-    return {word: (KIND_FIELD, kind) for kind in several for word in (kind.lower(), f"{kind.lower()}s")}
-
-
 def _nouns(spec: CatalogueSpec) -> Iterator[str]:
     """Yield the words for any record of the catalogue, and verbs of questions about them."""
     name = _label(spec.name.replace("-", " "))
@@ -242,13 +233,13 @@ def _nouns(spec: CatalogueSpec) -> Iterator[str]:
     yield from (word for field in spec.column_fields for word in _label(field.name).split())
 
 
-def _units_of_fields(spec: CatalogueSpec) -> dict[str, str]:
-    """Return the words and signs for the units of numbers, each with its field; none for one of several fields."""
-    fields: dict[str, list[str]] = {}
-    for field in spec.column_fields:
-        for word in {field.unit.lower(), *spellings_of(field.unit)} if field.unit else ():
-            fields.setdefault(word, []).append(field.name)
-    return {word: names[0] for word, names in fields.items() if len(names) == 1}
+def _of_one_field(words: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return a table from words to the field that they are of, from the words of each field."""
+    fields: dict[str, set[str]] = {}
+    for name, some in words.items():
+        for word in some:
+            fields.setdefault(word, set()).add(name)
+    return {word: names.pop() for word, names in fields.items() if len(names) == 1}
 
 
 def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, float]]:
@@ -257,15 +248,7 @@ def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, flo
     return {word.lower(): (name, size * share) for word, size in total.words.items()}
 
 
-def _empty_fields(reader: ShelfReader, spec: CatalogueSpec, scope: Scope) -> frozenset[str]:
-    """Return the fields of lengths that no record has a number of."""
-    words = spec.preferences
-    total = [words.total.count, words.total.each] if words.total else []
-    fields = {*words.units, *words.multiples, *words.lengths, *([words.length.field] if words.length else []), *total}
-    return frozenset(name for name in fields if not _has_numbers(reader, name, scope))
-
-
-def _has_numbers(reader: ShelfReader, name: str, scope: Scope) -> bool:
+def _has_numbers(reader: ShelfReader, scope: Scope, name: str) -> bool:
     return bool(name) and reader.count(scope.narrowed(Range(name, at_least=-GREATEST))) > 0
 
 

@@ -29,10 +29,7 @@ class SignalWeight:
 
 
 def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSpec:
-    """Return a spec that recommends with these weights; the others are as declared.
-
-    One without a `[recommend]` section recommends by meaning, and can weigh its tags, time and popularity besides.
-    """
+    """Return a spec that recommends with these weights; without a `[recommend]` section, by meaning and the others."""
     able = replace(spec, recommend=_with_signals(spec))
     known = [signal_weight.name for signal_weight in signal_weights(able)]
     for name, weight in weights.items():
@@ -43,7 +40,10 @@ def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSp
         if not 0 <= weight <= 1:
             raise InputError(f"'weights.{name}' is {weight:g}; it must be between 0 and 1")
     recommend = able.recommend or RecommendSpec()
-    weighed = {name: _weighed(recommend, name, weight) for name, weight in weights.items()}
+    weighed: dict[str, object] = dict(weights)
+    for name, section in ((name, getattr(recommend, name)) for name in weights):
+        if isinstance(section, Declared):  # its weight is beside the fields that it is about
+            weighed[name] = section.model_copy(update={"weight": weights[name]})
     return replace(able, recommend=recommend.model_copy(update=weighed))
 
 
@@ -84,9 +84,3 @@ def _with_signals(spec: CatalogueSpec) -> RecommendSpec:
     if fame and fame.is_numeric and not recommend.popularity.field:
         more[POPULARITY] = PopularitySpec(weight=0.0, field=fame.name)
     return recommend.model_copy(update=more)
-
-
-def _weighed(recommend: RecommendSpec, name: str, weight: float) -> object:
-    """Return a weight as its section has it: some are alone, others beside the fields that they are about."""
-    section = getattr(recommend, name)
-    return section.model_copy(update={"weight": weight}) if isinstance(section, Declared) else weight
