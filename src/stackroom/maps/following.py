@@ -75,7 +75,9 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
     keys = all_keys(reader)
     rows, is_known = find_rows(stored.keys, keys)
     known_keys, known_places = keys[is_known], stored.places[rows[is_known]]
-    new_keys = _with_vectors(reader, keys[~is_known])
+    new_keys = keys[~is_known]
+    present = [find_present(vectors) for vectors in iter_vectors(reader, new_keys)]
+    new_keys = new_keys[np.concatenate(present)] if present else new_keys
     gone = len(stored.keys) - int(np.count_nonzero(is_known))
     placed_keys, placed = _placed(reader, new_keys[:MOST_PLACED], known_keys, known_places)
     joined = np.concatenate([known_keys, placed_keys])
@@ -87,12 +89,6 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
         changed=len(new_keys) + gone,
         laid_out=len(stored.keys),
     )
-
-
-def _with_vectors(reader: ShelfReader, keys: Keys) -> Keys:
-    """Return the keys of those records that have a vector."""
-    present = [find_present(vectors) for vectors in iter_vectors(reader, keys)]
-    return keys[np.concatenate(present)] if present else keys
 
 
 def _placed(reader: ShelfReader, keys: Keys, known_keys: Keys, known_places: Places) -> tuple[Keys, Places]:
@@ -126,7 +122,10 @@ class CatalogueMap:
     def find(self, reader: ShelfReader) -> PlacedMap | None:
         """Return the map of a snapshot; None where none was made yet, or there are no vectors."""
         with self._guard:
-            stamp = _modified_at(self._path) if self._path else None
+            try:
+                stamp = self._path.stat().st_mtime_ns if self._path else None
+            except OSError:
+                stamp = None
             if stamp != self._stamp:
                 self._stored, self._stamp, self._state = self._load(), stamp, None
             state = (reader.change_no, reader.vector_no)
@@ -163,10 +162,3 @@ def find_placed(path: Path, reader: ShelfReader) -> PlacedMap | None:
     except StorageError:
         return None
     return follow(stored, reader) if stored is not None and stored.model == reader.model else None
-
-
-def _modified_at(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None

@@ -79,25 +79,18 @@ def find_labels(places: Places, fields: Sequence[MappedValues]) -> list[MapLabel
     for level, side in enumerate(SIDES):
         if side > SIDES[0] and side * side > 2 * len(places):
             break
-        kept += _labels_of_level(places, fields, level, kept)
+        saying_the_same: dict[str, list[MapLabel]] = {}
+        for label in kept:
+            saying_the_same.setdefault(label.value.casefold(), []).append(label)
+        found: list[MapLabel] = []
+        for label in _by_clarity(places, fields, level):
+            same = saying_the_same.setdefault(label.value.casefold(), [])
+            is_clear = _are_apart(label, found, APART, level)
+            if is_clear and all(_are_apart(label, [one], 2 * APART, one.level) for one in same):
+                found.append(label)
+                same.append(label)
+        kept += found[: MOST_LABELS[level]]
     return kept
-
-
-def _labels_of_level(
-    places: Places, fields: Sequence[MappedValues], level: int, coarser: Sequence[MapLabel]
-) -> list[MapLabel]:
-    found: list[MapLabel] = []
-    saying_the_same: dict[str, list[MapLabel]] = {}
-    for label in coarser:
-        saying_the_same.setdefault(label.value.casefold(), []).append(label)
-    for label in _by_clarity(places, fields, level):
-        same = saying_the_same.setdefault(label.value.casefold(), [])
-        if _are_apart(label, found, APART, level) and all(
-            _are_apart(label, [one], 2 * APART, one.level) for one in same
-        ):
-            found.append(label)
-            same.append(label)
-    return found[: MOST_LABELS[level]]
 
 
 def _are_apart(label: MapLabel, others: Sequence[MapLabel], squares: float, level: int) -> bool:
@@ -108,12 +101,9 @@ def _are_apart(label: MapLabel, others: Sequence[MapLabel], squares: float, leve
 
 def _by_clarity(places: Places, fields: Sequence[MappedValues], level: int) -> Iterator[MapLabel]:
     """Yield the most typical values of each square, of squares that lie side by side and of those between them."""
-    squarings = [squares_of(places, SIDES[level], shift) for shift in (0.0, 0.5)]
-    best = [
-        one
-        for squares in squarings
-        for one in _best_of_squares([find_typical(some, places, squares) for some in fields])
-    ]
+    best: list[list[TypicalValue]] = []
+    for squares in (squares_of(places, SIDES[level], shift) for shift in (0.0, 0.5)):
+        best += _best_of_squares([find_typical(some, places, squares) for some in fields])
     for first, *others in sorted(best, key=lambda some: (-some[0].score, some[0].square, some[0].text)):
         yield MapLabel(
             text=" · ".join([first.text, *(one.text for one in others)]),
@@ -146,18 +136,13 @@ def find_typical(values: MappedValues, places: Places, squares: Rows) -> list[Ty
     is_typical = (counts >= least) & (share >= LEAST_SHARE) & (lift >= LEAST_LIFT)
     is_typical &= np.array([len(text) <= LONGEST_LABEL for text in values.values])[value]
     score = counts * np.log(lift) * np.sqrt(share)
-    chosen = _first_of_each(square, np.where(is_typical, score, 0))
+    order = np.lexsort((-score, square))
+    order = order[is_typical[order] & (score[order] > 0)]
+    starts = np.searchsorted(square[order], square[order])
+    chosen = order[np.arange(len(order)) - starts < CANDIDATES]
     x, y = (np.bincount(inverse, axis[values.rows])[chosen] / counts[chosen] for axis in places.T)
     texts = [values.values[one] for one in value[chosen].tolist()]
     return list(map(TypicalValue, score[chosen].tolist(), square[chosen].tolist(), texts, x.tolist(), y.tolist()))
-
-
-def _first_of_each(square: Rows, score: NDArray[np.float64]) -> Rows:
-    """Return the places of the few highest scores of each square, of those above 0."""
-    order = np.lexsort((-score, square))
-    order = order[score[order] > 0]
-    starts = np.searchsorted(square[order], square[order])
-    return order[np.arange(len(order)) - starts < CANDIDATES]
 
 
 def _best_of_squares(by_field: Sequence[Sequence[TypicalValue]]) -> list[list[TypicalValue]]:
@@ -191,37 +176,24 @@ def colour_by_values(places: Places, values: MappedValues) -> MapColours:
     squares = columns[:, 1] * SIDE + columns[:, 0]
     there = np.bincount(squares[values.rows] * total + values.indexes, minlength=SIDE * SIDE * total)
     table = there.reshape(SIDE * SIDE, total).astype(np.float64)
-    lifts = _lifts(table, np.bincount(squares, minlength=SIDE * SIDE))
-    gathered = (table * np.log(lifts)).sum(axis=0)
-    everywhere = table.sum(axis=0)
-    if total <= MOST_COLOURS:
-        gathered = everywhere
+    everywhere, sizes = table.sum(axis=0), np.bincount(squares, minlength=SIDE * SIDE)
+    usual = everywhere / sizes.sum()
+    lifts = (table + SMOOTHING * usual) / (sizes[:, None] + SMOOTHING) / np.maximum(usual, 1e-12)
+    lifts = np.maximum(lifts, 1e-12)  # how much more frequent each value is in a square than on the whole map
+    gathered = everywhere if total <= MOST_COLOURS else (table * np.log(lifts)).sum(axis=0)
     chosen = np.argsort(-gathered, kind="stable")[:MOST_COLOURS]
     chosen = chosen[everywhere[chosen] > 0]
     chosen = chosen[np.argsort(-everywhere[chosen], kind="stable")]
-    return MapColours(
-        values=[values.values[one] for one in chosen.tolist()],
-        counts=[int(everywhere[one]) for one in chosen.tolist()],
-        codes=_codes(values, chosen, lifts, squares),
-    )
-
-
-def _lifts(table: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how much more frequent each value is in each square than on the whole map."""
-    usual = table.sum(axis=0) / sizes.sum()
-    lifts: NDArray[np.float64] = (table + SMOOTHING * usual) / (sizes[:, None] + SMOOTHING) / np.maximum(usual, 1e-12)
-    return np.maximum(lifts, 1e-12)
-
-
-def _codes(
-    values: MappedValues, chosen: NDArray[np.int64], lifts: NDArray[np.float64], squares: NDArray[np.int64]
-) -> Codes:
-    codes, best = np.zeros(len(squares), dtype=np.uint8), np.zeros(len(squares))
+    codes, best = np.zeros(count, dtype=np.uint8), np.zeros(count)
     for place, value in enumerate(chosen.tolist(), start=1):
         rows = values.rows[values.indexes == value]
         clearer = rows[lifts[squares[rows], value] > best[rows]]
         codes[clearer], best[clearer] = place, lifts[squares[clearer], value]
-    return codes
+    return MapColours(
+        values=[values.values[one] for one in chosen.tolist()],
+        counts=[int(everywhere[one]) for one in chosen.tolist()],
+        codes=codes,
+    )
 
 
 def colour_by_numbers(numbers: NDArray[np.float64], shown: Sequence[str], steps: Sequence[float]) -> MapColours:

@@ -12,7 +12,7 @@ is sooner done than one transform.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,15 +55,12 @@ COMPONENTS = 64
 
 def nearest_others(points: Points, count: int) -> Rows:
     """Return for each row the nearest other rows, in no order; `count` is less than the number of rows."""
-    return _nearest(points, points, count, is_same=True)
+    return nearest_among(points, points, count)
 
 
 def nearest_among(points: Points, among: Points, count: int) -> Rows:
-    """Return for each point the nearest rows of another table, in no order."""
-    return _nearest(points, among, min(count, len(among)), is_same=False)
-
-
-def _nearest(points: Points, among: Points, count: int, *, is_same: bool) -> Rows:
+    """Return for each point the nearest rows of another table, or the nearest others of the same, in no order."""
+    count = min(count, len(among))
     squares, columns = np.einsum("ij,ij->i", among, among), np.ascontiguousarray(among.T)
     found = np.empty((len(points), count), dtype=np.int64)
     rows = max(64, BLOCK_VALUES // max(len(among), 1))
@@ -73,44 +70,40 @@ def _nearest(points: Points, among: Points, count: int, *, is_same: bool) -> Row
         there = distances[:, : len(among)]
         np.matmul(block * -2, columns, out=there)
         there += squares
-        if is_same:
+        if among is points:
             there[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
-        found[start : start + len(block)] = _least(distances, count)
+        grouped = distances.reshape(len(block), -1, GROUP)
+        groups = _least(grouped.min(axis=2), count)
+        candidates = np.take_along_axis(grouped, groups[:, :, None], axis=1).reshape(len(block), -1)
+        chosen = _least(candidates, count)
+        found[start : start + len(block)] = np.take_along_axis(groups, chosen // GROUP, axis=1) * GROUP + chosen % GROUP
     return found
 
 
-def _least(distances: Points, count: int) -> Rows:
-    """Return the columns of the least distances of each row."""
-    grouped = distances.reshape(len(distances), -1, GROUP)
-    groups = _partition(grouped.min(axis=2), count)
-    candidates = np.take_along_axis(grouped, groups[:, :, None], axis=1).reshape(len(distances), -1)
-    chosen = _partition(candidates, count)
-    columns: Rows = np.take_along_axis(groups, chosen // GROUP, axis=1) * GROUP + chosen % GROUP
-    return columns
-
-
-def _partition(values: Points, count: int) -> Rows:
+def _least(values: Points, count: int) -> Rows:
+    """Return the columns of the least values of each row."""
     if values.shape[1] <= count:
         return np.broadcast_to(np.arange(values.shape[1]), values.shape)
     return np.argpartition(values, count - 1, axis=1)[:, :count]
 
 
-class Forces(NamedTuple):
-    """The repulsion at each point, as shares of that between all pairs."""
-
-    x: Numbers
-    y: Numbers
+Forces = tuple[Numbers, Numbers]
+"""The repulsion at each point in both directions, as shares of that between all pairs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Kernels:
-    """The kernels of a grid in Fourier space: nearness, and the force by both coordinates."""
+    """The kernels of a grid of some width in Fourier space: nearness, and the force by both coordinates."""
 
-    cells: int
-    cell: float
-    nearness: NDArray[Any]
-    x: NDArray[Any]
-    y: NDArray[Any]
+    def __init__(self, width: float) -> None:
+        self.cells = LEAST_CELLS
+        while self.cells < MOST_CELLS and width / (self.cells - 2) > WIDEST_CELL:
+            self.cells *= 2
+        self.cell = width / (self.cells - 2)
+        steps = (np.fft.fftfreq(2 * self.cells, 1 / (2 * self.cells)) * self.cell).astype(np.float32)
+        dx, dy = steps[:, None], steps[None, :]
+        nearness = 1 / (1 + dx * dx + dy * dy)
+        squares = nearness * nearness
+        self.nearness, self.x, self.y = map(np.fft.rfft2, (nearness, squares * dx, squares * dy))
 
     def fits(self, extent: float) -> bool:
         """Tell whether points of this extent are within the grid, and not in a corner of it."""
@@ -127,40 +120,18 @@ class Repulsion:
     def at(self, x: Numbers, y: Numbers) -> Forces:
         """Return the repulsion at each of these points."""
         if len(x) <= MOST_PAIRED:
-            return _between_pairs(x, y)
+            dx, dy = x[:, None] - x, y[:, None] - y
+            nearness = 1 / (1 + dx * dx + dy * dy)
+            total = max(float(nearness.sum()) - len(x), 1e-9)
+            squares = nearness * nearness
+            return (squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total
         extent = float(max(np.ptp(x), np.ptp(y)))
         if self._kernels is None or not self._kernels.fits(extent):
-            self._kernels = _build_kernels(max(extent * ROOM, 1e-3))
+            self._kernels = _Kernels(max(extent * ROOM, 1e-3))
         kernels = self._kernels
         spread = _Spread(x, y, kernels)
         total = max(float(spread.read(kernels.nearness).sum()) - len(x), 1e-9)
-        return Forces(spread.read(kernels.x) / total, spread.read(kernels.y) / total)
-
-
-def _between_pairs(x: Numbers, y: Numbers) -> Forces:
-    dx, dy = x[:, None] - x, y[:, None] - y
-    nearness = 1 / (1 + dx * dx + dy * dy)
-    total = max(float(nearness.sum()) - len(x), 1e-9)
-    squares = nearness * nearness
-    return Forces((squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total)
-
-
-def _build_kernels(width: float) -> _Kernels:
-    cells = LEAST_CELLS
-    while cells < MOST_CELLS and width / (cells - 2) > WIDEST_CELL:
-        cells *= 2
-    cell = width / (cells - 2)
-    steps = (np.fft.fftfreq(2 * cells, 1 / (2 * cells)) * cell).astype(np.float32)
-    dx, dy = steps[:, None], steps[None, :]
-    nearness = 1 / (1 + dx * dx + dy * dy)
-    squares = nearness * nearness
-    return _Kernels(
-        cells=cells,
-        cell=cell,
-        nearness=np.fft.rfft2(nearness),
-        x=np.fft.rfft2(squares * dx),
-        y=np.fft.rfft2(squares * dy),
-    )
+        return spread.read(kernels.x) / total, spread.read(kernels.y) / total
 
 
 class _Spread:
@@ -193,16 +164,12 @@ def lay_out(points: Points, *, start: Points | None = None) -> Points:
     if count <= 2:
         return np.array([[0, 0], [1, 0]], dtype=np.float32)[:count]
     neighbours = nearest_others(points, min(NEIGHBOURS, max(1, (count - 1) // 3)))
-    begun = _starting_places(points[:, :2] if start is None else start)
-    return _moved(begun, neighbours)
-
-
-def _starting_places(places: Points) -> Points:
+    places = points[:, :2] if start is None else start
     spread = float(places.std()) or 1.0
-    jitter = np.random.default_rng(SEED).normal(scale=JITTER, size=(len(places), 2))
-    begun = np.zeros((len(places), 2))
+    jitter = np.random.default_rng(SEED).normal(scale=JITTER, size=(count, 2))
+    begun = np.zeros((count, 2))
     begun[:, : places.shape[1]] = (places - places.mean(axis=0)) / spread * START_SPREAD
-    return (begun + jitter).astype(np.float32)
+    return _moved((begun + jitter).astype(np.float32), neighbours)
 
 
 def _moved(places: Points, neighbours: Rows) -> Points:
@@ -218,9 +185,9 @@ def _moved(places: Points, neighbours: Rows) -> Points:
         rate = max(count, LEAST_RATE) / attraction
         momentum = EARLY_MOMENTUM if is_early else LATE_MOMENTUM
         pulled_x, pulled_y = _attraction(x, y, neighbours)
-        pushed = repulsion.at(x, y)
-        speed_x = momentum * speed_x - 4 * rate * (attraction * pulled_x - pushed.x)
-        speed_y = momentum * speed_y - 4 * rate * (attraction * pulled_y - pushed.y)
+        pushed_x, pushed_y = repulsion.at(x, y)
+        speed_x = momentum * speed_x - 4 * rate * (attraction * pulled_x - pushed_x)
+        speed_y = momentum * speed_y - 4 * rate * (attraction * pulled_y - pushed_y)
         too_fast = np.maximum(np.hypot(speed_x, speed_y) / LONGEST_STEP, 1)
         speed_x, speed_y = (speed_x / too_fast).astype(np.float32), (speed_y / too_fast).astype(np.float32)
         x, y = _centred(x + speed_x), _centred(y + speed_y)

@@ -7,14 +7,14 @@ as they are; forms of a word are one word, written as most records write it.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.maps.labels import SIDES, MappedValues, find_typical, squares_of
-from stackroom.maps.layout import SEED, Points, Projection, build_projection, lay_out, nearest_among
+from stackroom.maps.layout import SEED, Points, build_projection, lay_out, nearest_among
 from stackroom.maps.map_file import REACH, Keys, Places, StoredMap
 from stackroom.model.hits import Occurrences
 from stackroom.model.record import Key, Record
@@ -72,10 +72,10 @@ def find_present(vectors: Vector) -> NDArray[np.bool_]:
     return np.asarray(vectors.any(axis=1) & np.isfinite(vectors).all(axis=1), dtype=np.bool_)
 
 
-def iter_vectors(reader: ShelfReader, keys: Keys) -> Iterator[Vector]:
+def iter_vectors(reader: ShelfReader, keys: Keys, rows: int = BLOCK_ROWS) -> Iterator[Vector]:
     """Yield the vectors of these records in blocks, zeros where there is none."""
-    for start in range(0, len(keys), BLOCK_ROWS):
-        yield reader.vectors(_as_keys(keys[start : start + BLOCK_ROWS]))
+    for start in range(0, len(keys), rows):
+        yield reader.vectors([Key(key) for key in keys[start : start + rows].tolist()])
 
 
 def _read_embedded(reader: ShelfReader) -> tuple[Keys, Points]:
@@ -83,20 +83,15 @@ def _read_embedded(reader: ShelfReader) -> tuple[Keys, Points]:
     keys = all_keys(reader)
     if not len(keys):
         return keys, np.empty((0, 2), np.float32)
-    projection = _measure(reader, keys)
+    sampled = next(iter_vectors(reader, keys[_sample_of(len(keys))], rows=SAMPLE))
+    sample = sampled[find_present(sampled)]
+    projection = build_projection(sample if len(sample) else np.zeros_like(sampled[:1]))
     points, present = [], []
     for vectors in iter_vectors(reader, keys):
         has_vector = find_present(vectors)
         present.append(has_vector)
         points.append(projection.of(vectors[has_vector]))
     return keys[np.concatenate(present)], np.concatenate(points)
-
-
-def _measure(reader: ShelfReader, keys: Keys) -> Projection:
-    """Return the principal components, of a sample where there are many records."""
-    vectors = reader.vectors(_as_keys(keys[_sample_of(len(keys))]))
-    present = vectors[find_present(vectors)]
-    return build_projection(present if len(present) else np.zeros_like(vectors[:1]))
 
 
 def _sample_of(count: int) -> NDArray[np.int64]:
@@ -110,12 +105,10 @@ def _laid_out(points: Points, start: Points | None) -> Points:
     if len(points) <= MOST_LAID_OUT:
         return lay_out(points, start=start)
     sample = _sample_of(len(points))
-    begun = None if start is None else start[sample]
     layout = np.empty((len(points), 2), dtype=np.float32)
-    layout[sample] = lay_out(points[sample], start=begun)
+    layout[sample] = lay_out(points[sample], start=None if start is None else start[sample])
     others = np.setdiff1d(np.arange(len(points)), sample)
-    near = nearest_among(points[others], points[sample], BESIDE)
-    layout[others] = place_beside(layout[sample][near])
+    layout[others] = place_beside(layout[sample][nearest_among(points[others], points[sample], BESIDE)])
     return layout
 
 
@@ -140,10 +133,6 @@ def find_rows(keys: Keys, wanted: Keys) -> tuple[NDArray[np.int64], NDArray[np.b
     return rows, keys[rows] == wanted
 
 
-def _as_keys(keys: Keys) -> list[Key]:
-    return [Key(key) for key in keys.tolist()]
-
-
 WORD = re.compile(r"[^\W\d_]{3,24}")
 BLOCK = 2_000
 MOST_WORDS = 1_500
@@ -151,8 +140,11 @@ MOST_WORDS = 1_500
 
 def find_words(reader: ShelfReader, keys: Keys, places: Places) -> Occurrences:
     """Return the words of these records that are most typical of some place."""
-    blocks = (keys[start : start + BLOCK].tolist() for start in range(0, len(keys), BLOCK))
-    written = [words for block in blocks for words in _read(reader, block)]
+    written: list[set[str]] = []
+    for start in range(0, len(keys), BLOCK):
+        block = keys[start : start + BLOCK].tolist()
+        found = reader.fetch(block, scope=WHOLE)
+        written += (_words_of(found[key], reader.spec) if key in found else set() for key in block)
     counts = Counter(word for words in written for word in words)
     stems = _stems({word: count for word, count in counts.items() if count > 1})
     values = sorted(set(stems.values()))
@@ -172,12 +164,6 @@ def find_words(reader: ShelfReader, keys: Keys, places: Places) -> Occurrences:
         indexes=np.searchsorted(chosen, indexes[is_kept]),
         keys=keys[rows[is_kept]],
     )
-
-
-def _read(reader: ShelfReader, keys: Sequence[Key]) -> Iterator[set[str]]:
-    """Yield the words of each record; none of one that is gone."""
-    found = reader.fetch(keys, scope=WHOLE)
-    return (_words_of(found[key], reader.spec) if key in found else set() for key in keys)
 
 
 def _words_of(record: Record, spec: CatalogueSpec) -> set[str]:

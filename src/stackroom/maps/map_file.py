@@ -9,7 +9,6 @@ an address has it.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,21 +69,17 @@ def find_map(path: Path) -> StoredMap | None:
             return None  # of another version, which makes its own
         if known["sum"] != sum_of(body) or len(body) < known["count"] * BYTES_EACH:
             raise _damaged(path)
-        return _parse(known, body)
+        count = int(known["count"])
+        keys, counts = np.frombuffer(body, "<i8", count), np.frombuffer(body, "<u2", count, offset=12 * count)
+        indexes = np.frombuffer(body, "<u2", offset=BYTES_EACH * count).astype(np.int64)
+        return StoredMap(
+            model=ModelId(**known["model"]),
+            keys=keys,
+            places=np.frombuffer(body, "<i2", 2 * count, offset=8 * count).reshape(count, 2),
+            words=Occurrences(values=known["words"], indexes=indexes, keys=np.repeat(keys, counts)),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path) from error
-
-
-def _parse(known: dict[str, Any], body: bytes) -> StoredMap:
-    count = int(known["count"])
-    keys, counts = np.frombuffer(body, "<i8", count), np.frombuffer(body, "<u2", count, offset=12 * count)
-    indexes = np.frombuffer(body, "<u2", offset=BYTES_EACH * count).astype(np.int64)
-    return StoredMap(
-        model=ModelId(**known["model"]),
-        keys=keys,
-        places=np.frombuffer(body, "<i2", 2 * count, offset=8 * count).reshape(count, 2),
-        words=Occurrences(values=known["words"], indexes=indexes, keys=np.repeat(keys, counts)),
-    )
 
 
 def _damaged(path: Path) -> StorageError:
