@@ -69,15 +69,16 @@ class Asker:
         searcher = Searcher(spec=self.spec, override=search)
         for question in questions:
             answers = frozenset(self.reader.find(question.expected, scope=WHOLE).values())
-            if answers:
-                yield self._ask(question, frozenset(map(int, answers)), searcher)
-
-    def _ask(self, question: Question, answers: frozenset[int], searcher: Searcher) -> AskedQuestion:
-        vector, scope = self.embed(question.query), default_scope(self.spec)
-        candidates = searcher.find_candidates(self.reader, question.query, vector, scope=scope, limit=self.depth)
-        return AskedQuestion(
-            question=question, answers=answers, candidates=candidates, vector=vector, depth=self.depth
-        )  # fmt: skip
+            if not answers:
+                continue
+            vector, scope = self.embed(question.query), default_scope(self.spec)
+            yield AskedQuestion(
+                question=question,
+                answers=frozenset(map(int, answers)),
+                candidates=searcher.find_candidates(self.reader, question.query, vector, scope=scope, limit=self.depth),
+                vector=vector,
+                depth=self.depth,
+            )
 
 
 def embed_for(reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]) -> EmbedQuery:

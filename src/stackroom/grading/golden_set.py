@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, FilterKind, texts_of
 from stackroom.grading.questions import Question, QuestionKind
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key, Record
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.search.values import adult_conditions
 from stackroom.shelf.port import ShelfReader
@@ -27,7 +27,6 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 SUBTITLE = re.compile(r"\s*[:(–—]\s*|\s+-\s+")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
 LEAST_MISSPELT_CHARS = 5
 """A shorter name with a wrong letter is another name."""
 LEAST_SHORT_WORDS = 2
@@ -111,16 +110,11 @@ def describe(
         rarest_first = _by_rarity(tokens, frequencies)
         left_out = set(rarest_first[: round(len(rarest_first) * RARE_SHARE)])
         kept = [word for word in tokens if word not in left_out][:MOST_TELLING_WORDS]
-        own = {*without, *_telling(text, ()).values()}
-        return " ".join(_reworded(kept, list(_telling(others, own)), generator))
+        near = list(_telling(others, {*without, *_telling(text, ()).values()}))
+        places = generator.sample(range(len(kept)), min(round(len(kept) * REWORDED_SHARE), len(near)))
+        replacing = dict(zip(places, generator.sample(near, len(places)), strict=True))
+        return " ".join(replacing.get(place, word) for place, word in enumerate(kept))
     return None
-
-
-def _reworded(words: list[str], others: Sequence[str], generator: random.Random) -> list[str]:
-    """Return the words with some replaced by others."""
-    places = generator.sample(range(len(words)), min(round(len(words) * REWORDED_SHARE), len(others)))
-    replacing = dict(zip(places, generator.sample(others, len(places)), strict=True))
-    return [replacing.get(place, word) for place, word in enumerate(words)]
 
 
 def name_topic(heading: str, text: str, *, frequencies: Frequencies) -> str | None:
@@ -150,9 +144,19 @@ def _by_rarity(tokens: Mapping[str, str], frequencies: Frequencies) -> list[str]
 
 def write_golden_set(reader: ShelfReader, spec: CatalogueSpec, questions: int) -> list[Question]:
     """Return so many questions made from a catalogue, about as many of each kind as of another."""
-    writer = _Writer(reader, spec, questions)
-    iterators = {kind: writer.iter_questions(kind, rule) for kind, rule in writer.rules().items()}
-    return _take_in_turn(iterators, questions)
+    writer = _Writer(reader, spec, TRIED_FOR_ONE * questions)
+    left = {kind: writer.iter_questions(kind, rule) for kind, rule in writer.rules().items()}
+    taken: dict[QuestionKind, list[Question]] = {kind: [] for kind in left}
+    wanted = questions
+    while left and wanted:
+        for kind in list(left)[:wanted]:  # one of each kind in turn, while there are any
+            question = next(left[kind], None)
+            if question is None:
+                del left[kind]
+            else:
+                taken[kind].append(question)
+                wanted -= 1
+    return list(chain.from_iterable(taken.values()))
 
 
 def default_scope(spec: CatalogueSpec) -> Scope:
@@ -163,29 +167,13 @@ def default_scope(spec: CatalogueSpec) -> Scope:
     return Scope(conditions=tuple(hidden))
 
 
-def _take_in_turn(iterators: Mapping[QuestionKind, Iterator[Question]], total: int) -> list[Question]:
-    """Return so many questions, one of each kind in turn while there are any, sorted by kind."""
-    taken: dict[QuestionKind, list[Question]] = {kind: [] for kind in iterators}
-    left = dict(iterators)
-    wanted = total
-    while left and wanted:
-        for kind in list(left)[:wanted]:
-            question = next(left[kind], None)
-            if question is None:
-                del left[kind]
-            else:
-                taken[kind].append(question)
-                wanted -= 1
-    return list(chain.from_iterable(taken.values()))
-
-
 class _Writer:
     """Draws records of one catalogue and makes questions of them."""
 
-    def __init__(self, reader: ShelfReader, spec: CatalogueSpec, questions: int) -> None:
+    def __init__(self, reader: ShelfReader, spec: CatalogueSpec, tried: int) -> None:
         self._reader = reader
         self._spec = spec
-        self._tried = TRIED_FOR_ONE * questions
+        self._tried = tried
         self._scope = default_scope(spec)
         self._keys = spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
         self._ids = dict(zip(self._keys, reader.ids(self._keys), strict=True))
@@ -194,6 +182,21 @@ class _Writer:
             key: max(one, LEAST_KNOWN) for key, one in zip(self._keys, known, strict=bool(known))
         }
         self._body = spec.field_with_role(FieldRole.BODY)
+        self._headings = [
+            field.name
+            for field in spec.fields.values()
+            if field.type is FieldType.TEXTS and field.searched and field.role is None and field.filter is None
+        ]
+        """The fields with lists of words that a text stands under and that no filter has."""
+        self._value_fields = [
+            field.name
+            for field in spec.fields.values()
+            if field.filter in (FilterKind.EQUALS, FilterKind.ANY_OF, FilterKind.ALL_OF)
+            and field.type in VALUE_TYPES
+            and field.facet
+            and (field.searched or field.name in spec.search.named)
+        ]
+        """The fields whose values both a filter and a query can name."""
 
     def rules(self) -> dict[QuestionKind, Rule]:
         """Return the rules that this catalogue has fields for."""
@@ -202,9 +205,9 @@ class _Writer:
             rules[QuestionKind.OTHER_NAME] = self._other_name
         if self._body is not None and self._body.searched:
             rules[QuestionKind.DESCRIPTION] = self._description
-            if self._headings():
+            if self._headings:
                 rules[QuestionKind.TOPIC] = self._topic
-        if self._value_fields():
+        if self._value_fields:
             rules[QuestionKind.FIELDS] = self._fields
         return rules
 
@@ -236,7 +239,13 @@ class _Writer:
 
     def _short(self, record: Record, _generator: random.Random) -> Question | None:
         short = shorten(self._spec.title_of(record))
-        return None if short and self._is_shared(short, record) else self._by_name(record, QuestionKind.SHORT, short)
+        if not short:
+            return None
+        alike = [match.key for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)]
+        others = [one for one in self._reader.fetch(alike, scope=self._scope).values() if one.id != record.id]
+        names = (fold_name(name) for other in others for name in self._spec.names_of(other))
+        is_shared = any(name.startswith(fold_name(short)) for name in names)
+        return None if is_shared else self._by_name(record, QuestionKind.SHORT, short)
 
     def _other_name(self, record: Record, generator: random.Random) -> Question | None:
         others = [name for name in self._spec.names_of(record)[1:] if len(name) > SAME_NAME]
@@ -246,22 +255,10 @@ class _Writer:
         """Return the question for a name; records that share the title answer it as well."""
         if not query:
             return None
-        fields = tuple(field.name for field in self._spec.name_fields)
-        return Question(kind=kind, query=query, expected=self._namesakes(record), made_from=fields)
-
-    def _is_shared(self, short: str, record: Record) -> bool:
-        """Tell whether names of other records begin in the same way."""
-        alike = [match.key for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)]
-        others = [one for one in self._reader.fetch(alike, scope=self._scope).values() if one.id != record.id]
-        return any(
-            fold_name(name).startswith(fold_name(short)) for other in others for name in self._spec.names_of(other)
-        )
-
-    def _namesakes(self, record: Record) -> tuple[RecordId, ...]:
-        title = self._spec.title_of(record)
-        alike = self._reader.titles_like(title, scope=self._scope, limit=SAME_NAME)
+        alike = self._reader.titles_like(self._spec.title_of(record), scope=self._scope, limit=SAME_NAME)
         same = self._reader.ids([match.key for match in alike if match.likeness == 1.0])
-        return tuple(dict.fromkeys((record.id, *same)))
+        fields = tuple(field.name for field in self._spec.name_fields)
+        return Question(kind=kind, query=query, expected=tuple(dict.fromkeys((record.id, *same))), made_from=fields)
 
     def _description(self, record: Record, generator: random.Random) -> Question | None:
         names = {token for name in self._spec.names_of(record) for token in query_tokens(name)}
@@ -275,7 +272,7 @@ class _Writer:
         return self._by_body(record, QuestionKind.DESCRIPTION, query)
 
     def _topic(self, record: Record, generator: random.Random) -> Question | None:
-        headings = [name for field in self._headings() for name in texts_of(record.get(field.name))]
+        headings = [name for field in self._headings for name in texts_of(record.get(field))]
         if not headings:
             return None
         query = name_topic(generator.choice(headings), self._text_of(record), frequencies=self._reader.frequencies)
@@ -284,8 +281,7 @@ class _Writer:
     def _by_body(self, record: Record, kind: QuestionKind, query: str | None) -> Question | None:
         if not query or self._body is None:
             return None
-        made_from = (self._body.name, *(field.name for field in self._headings()))
-        return Question(kind=kind, query=query, expected=(record.id,), made_from=made_from)
+        return Question(kind=kind, query=query, expected=(record.id,), made_from=(self._body.name, *self._headings))
 
     def _texts_near(self, record: Record) -> str:
         """Return the texts of the records most like one; empty in a catalogue without vectors."""
@@ -302,21 +298,13 @@ class _Writer:
         text = "\n".join(texts_of(record.get(self._body.name)))
         return plain_text(text) if self._spec.embed and self._spec.embed.markdown else text
 
-    def _headings(self) -> list[FieldSpec]:
-        """Return the fields with lists of words that a text stands under and that no filter has."""
-        return [
-            field
-            for field in self._spec.fields.values()
-            if field.type is FieldType.TEXTS and field.searched and field.role is None and field.filter is None
-        ]
-
     def _fields(self, record: Record, generator: random.Random) -> Question | None:
         """Return the question for records that share two values of this one: `comedy of 1998`, `film about robots`."""
-        values = [(field, value) for field in self._value_fields() for value in texts_of(record.get(field.name))]
+        values = [(field, value) for field in self._value_fields for value in texts_of(record.get(field))]
         if not values:
             return None
         chosen = generator.sample(values, min(2, len(values)))
-        conditions: list[Condition] = [AnyOf(field.name, (value,)) for field, value in chosen]
+        conditions: list[Condition] = [AnyOf(field, (value,)) for field, value in chosen]
         query = " about ".join(value for _, value in chosen)
         time = self._spec.field_with_role(FieldRole.TIME)
         if time and time.type is FieldType.INT and time.filter is FilterKind.RANGE and len(chosen) == 1:
@@ -328,21 +316,8 @@ class _Writer:
         keys = self._reader.scan(scope=self._scope.narrowed(*conditions), limit=MOST_ANSWERS + 1)
         if len(keys) > MOST_ANSWERS:
             return None
-        used = tuple(condition.field for condition in conditions)
-        return Question(
-            kind=QuestionKind.FIELDS, query=query, expected=tuple(self._reader.ids(keys)), made_from=used
-        )  # fmt: skip
-
-    def _value_fields(self) -> list[FieldSpec]:
-        """Return the fields whose values both a filter and a query can name."""
-        return [
-            field
-            for field in self._spec.fields.values()
-            if field.filter in (FilterKind.EQUALS, FilterKind.ANY_OF, FilterKind.ALL_OF)
-            and field.type in VALUE_TYPES
-            and field.facet
-            and (field.searched or field.name in self._spec.search.named)
-        ]
+        used, expected = tuple(condition.field for condition in conditions), tuple(self._reader.ids(keys))
+        return Question(kind=QuestionKind.FIELDS, query=query, expected=expected, made_from=used)
 
 
 def spread(items: Sequence[ItemT], most: int) -> Sequence[ItemT]:

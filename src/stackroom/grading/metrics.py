@@ -28,10 +28,7 @@ class Figure:
 
 
 def ndcg(ranked: Sequence[IdT], gains: Mapping[IdT, float], *, depth: int) -> float:
-    """Return the normalised discounted cumulative gain.
-
-    The gain of a document is its grade itself, as in trec_eval and BEIR's published figures, not 2 to the grade.
-    """
+    """Return the normalised discounted cumulative gain, by the grades themselves as in trec_eval and BEIR."""
     gain = sum(gains.get(one, 0) / math.log2(rank + 2) for rank, one in enumerate(ranked[:depth]))
     best_first = sorted(gains.values(), reverse=True)[:depth]
     ideal = sum(best / math.log2(rank + 2) for rank, best in enumerate(best_first))

@@ -89,12 +89,13 @@ def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     own = parse_questions(path, OwnQuestions, example=EXAMPLE)
     wanted = [RecordId(one) for question in own.questions for one in question.expect]
     known = reader.find(wanted, scope=WHOLE)
+    examples = ", ".join(f"'{record_id}'" for record_id in reader.ids(reader.scan(scope=WHOLE, limit=2)))
     for number, question in enumerate(own.questions, start=1):
         unknown = [one for one in question.expect if RecordId(one) not in known]
         if unknown:
             raise InputError(
                 f"{path}: question {number} ('{question.query[:60]}'): 'expect' has '{unknown[0]}', which is no id; "
-                f"ids here look like {_examples(reader)}"
+                f"ids here look like {examples}"
             )
     return [
         Question(kind=QuestionKind.OWN, query=one.query, expected=tuple(map(RecordId, one.expect)))
@@ -124,7 +125,3 @@ def _reason(problem: Any) -> str:
     name = next((one for one in reversed(place) if isinstance(one, str)), "")
     reasons = {"missing": "is missing", UNKNOWN_KEY: "is not a known key"}
     return f"{number}'{name}' {reasons.get(problem['type'], problem['msg'].lower())}"
-
-
-def _examples(reader: ShelfReader) -> str:
-    return ", ".join(f"'{record_id}'" for record_id in reader.ids(reader.scan(scope=WHOLE, limit=2)))

@@ -14,7 +14,7 @@ from stackroom.grading.golden_set import spread
 from stackroom.grading.grade import BY_VECTORS, BY_WORDS
 from stackroom.grading.metrics import build_figure, ndcg
 from stackroom.grading.questions import Question
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key, RecordId
 from stackroom.model.scope import WHOLE
 
 MOST_QUESTIONS = 120
@@ -54,46 +54,38 @@ def find_regressions(before: GradedView, after: GradedView, questions: Sequence[
     fair = list(_fair_questions(before.asker, after.asker, spread(questions, MOST_QUESTIONS)))
     if len(fair) < LEAST_QUESTIONS:
         return []
-    depth = _depth_for(before.asker, after.asker)
+    readers = before.asker.reader, after.asker.reader
+    counts = [reader.count(WHOLE) for reader in readers]
+    growth = max(counts) / max(min(counts), 1)  # new records must not crowd out those that are compared
+    depth = min(round(before.asker.depth * growth), MOST_DEPTH)
     old, new = _rankings(before, fair, depth), _rankings(after, fair, depth)
-    in_both = _find_in_both(before.asker, after.asker, {*_ids(old), *_ids(new)})
+    found = sorted(
+        {record_id for one in (old, new) for ids in one.values() for some in ids.values() for record_id in some}
+    )
+    in_both = set.intersection(*({*reader.find(found, scope=WHOLE)} for reader in readers))
     return list(_falls(fair, old, new, in_both))
 
 
-Rankings = Mapping[str, Mapping[int, list[RecordId]]]
-"""Name of a way to rank → number of a question → the ids that it found."""
+Found = Mapping[int, list[RecordId]]
+"""Number of a question → the ids that were found for it."""
+Rankings = Mapping[str, Found]
+"""Name of a way to rank → what it found."""
 
 
 def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
     """Yield the questions about records that both have, as far as the fields they were made from are the same."""
     for question in questions:
-        wanted = question.expected
-        old, new = _records(before, wanted), _records(after, wanted)
-        same = [
-            one
-            for one in wanted
-            if one in old and one in new and _fields(old[one], question) == _fields(new[one], question)
-        ]
-        expected = tuple(one for one in question.expected if one in same)
+        old, new = _records(before, question), _records(after, question)
+        expected = tuple(one for one in question.expected if one in old and one in new and old[one] == new[one])
         if expected:
             yield replace(question, expected=expected)
 
 
-def _fields(record: Record, question: Question) -> list[object]:
-    return [record.get(name) for name in question.made_from]
-
-
-def _records(asker: Asker, ids: Sequence[RecordId]) -> dict[RecordId, Record]:
-    keys = asker.reader.find(ids, scope=WHOLE)
+def _records(asker: Asker, question: Question) -> dict[RecordId, list[object]]:
+    """Return the values that a question was made from, of the records that should answer it."""
+    keys = asker.reader.find(question.expected, scope=WHOLE)
     records = asker.reader.fetch(list(keys.values()), scope=WHOLE)
-    return {record_id: records[key] for record_id, key in keys.items() if key in records}
-
-
-def _depth_for(before: Asker, after: Asker) -> int:
-    """Return how deep to look, so that new records do not crowd out those that are compared."""
-    counts = before.reader.count(WHOLE), after.reader.count(WHOLE)
-    growth = max(counts) / max(min(counts), 1)
-    return min(round(before.depth * growth), MOST_DEPTH)
+    return {one: [records[key].get(name) for name in question.made_from] for one, key in keys.items() if key in records}
 
 
 def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Rankings:
@@ -108,18 +100,6 @@ def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Ra
     return found
 
 
-def _ids(rankings: Rankings) -> Iterator[RecordId]:
-    for found in rankings.values():
-        for ids in found.values():
-            yield from ids
-
-
-def _find_in_both(before: Asker, after: Asker, ids: set[RecordId]) -> set[RecordId]:
-    """Return the ids of records that both have."""
-    wanted = sorted(ids)
-    return {*before.reader.find(wanted, scope=WHOLE)} & {*after.reader.find(wanted, scope=WHOLE)}
-
-
 def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
     values = {name: _values(questions, old[name], new[name], in_both) for name in old}
     groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
@@ -132,10 +112,7 @@ def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both:
 
 
 def _values(
-    questions: Sequence[Question],
-    old: Mapping[int, list[RecordId]],
-    new: Mapping[int, list[RecordId]],
-    in_both: set[RecordId],
+    questions: Sequence[Question], old: Found, new: Found, in_both: set[RecordId]
 ) -> dict[int, tuple[float, float]]:
     """Return nDCG@10 of each question before and after, among records that are in both."""
 

@@ -5,7 +5,7 @@ they favour words over vectors: the balance of the two is tuned by people's ques
 the evidence is the same everywhere and is never tuned.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,14 @@ NAMES = (QuestionKind.MISSPELT, QuestionKind.SHORT, QuestionKind.OTHER_NAME)
 """Kinds that must not lose, and count for nothing else: names have an arm of their own, which no weight is of."""
 FIRST = 10
 
+Half = Sequence[AskedQuestion]
 Choices = dict[str, tuple[Any, ...]]
 """The values that are tried for each weight."""
 
-WEIGHTS: Choices = {
-    "feedback_weight": (0.0, 0.25, 0.5, 0.75),
-    "smoothing_weight": (0.0, 0.1, 0.2, 0.3),
-}
+WEIGHTS: Choices = {"feedback_weight": (0.0, 0.25, 0.5, 0.75), "smoothing_weight": (0.0, 0.1, 0.2, 0.3)}
 IF_KNOWN: Choices = {"known_weight": (0.0, 0.15, 0.3, 0.5, 0.7)}
 IF_NAMED: Choices = {"named_weight": (0.0, 0.15, 0.3, 0.45)}
-BALANCE: Choices = {
-    "vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
-    "by_coverage": (False, True),
-}
+BALANCE: Choices = {"vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "by_coverage": (False, True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +72,12 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
 
 def _halve(asked: Sequence[AskedQuestion]) -> tuple[list[AskedQuestion], list[AskedQuestion]]:
     """Return every second question of each kind, and the others."""
-    halves: tuple[list[AskedQuestion], list[AskedQuestion]] = [], []
-    for kind in dict.fromkeys(one.question.kind for one in asked):
-        of_kind = [one for one in asked if one.question.kind is kind]
-        halves[0].extend(of_kind[::2])
-        halves[1].extend(of_kind[1::2])
-    return halves
+    kinds = dict.fromkeys(one.question.kind for one in asked)
+    by_kind = [[one for one in asked if one.question.kind is kind] for kind in kinds]
+    return [one for some in by_kind for one in some[::2]], [one for some in by_kind for one in some[1::2]]
 
 
-def _choices(halves: Sequence[Sequence[AskedQuestion]], spec: CatalogueSpec) -> Choices:
+def _choices(halves: Sequence[Half], spec: CatalogueSpec) -> Choices:
     """Return the values that are tried for each weight that has an effect here and can be judged by the questions."""
     by_people = min(sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves)
     return {
@@ -96,13 +88,16 @@ def _choices(halves: Sequence[Sequence[AskedQuestion]], spec: CatalogueSpec) -> 
     }
 
 
-def _climb(half: Sequence[AskedQuestion], present: SearchSpec, choices: Choices) -> SearchSpec:
+def _climb(half: Half, present: SearchSpec, choices: Choices) -> SearchSpec:
     """Change one weight at a time to its best value, until a pass over all of them changes nothing."""
     start = best = _ndcgs(half, present)
     search = present
     for _ in range(PASSES):
         before = search
-        for option in _options(search, choices):
+        for name, value in ((name, value) for name, values in choices.items() for value in values):
+            option = before.model_copy(update={name: value})
+            if option == before:
+                continue
             found = _ndcgs(half, option)
             gain = _gain(half, best, found)
             if gain >= LEAST_GAIN and not _kinds_that_lose(half, start, found):
@@ -112,23 +107,13 @@ def _climb(half: Sequence[AskedQuestion], present: SearchSpec, choices: Choices)
     return search
 
 
-def _gain(half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]) -> float:
+def _gain(half: Half, before: Sequence[float], after: Sequence[float]) -> float:
     """Return the mean gain of the kinds that count, each as much as another."""
     means = [sum(some) / len(some) for kind, some in _changes(half, before, after).items() if kind not in NAMES]
     return sum(means) / len(means) if means else 0.0
 
 
-def _options(search: SearchSpec, choices: Choices) -> Iterator[SearchSpec]:
-    for name, values in choices.items():
-        for value in values:
-            option = search.model_copy(update={name: value})
-            if option != search:
-                yield option
-
-
-def _find_objection(
-    halves: tuple[Sequence[AskedQuestion], Sequence[AskedQuestion]], present: SearchSpec, tried: SearchSpec
-) -> str:
+def _find_objection(halves: tuple[Half, Half], present: SearchSpec, tried: SearchSpec) -> str:
     """Return why the tried weights are not accepted; empty where they are."""
     if min(map(len, halves)) < LEAST_QUESTIONS:
         return f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are needed"
@@ -144,15 +129,13 @@ def _find_objection(
     return f"in the other half, {', '.join(losing)} lose" if losing else ""
 
 
-def _kinds_that_lose(half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]) -> list[str]:
+def _kinds_that_lose(half: Half, before: Sequence[float], after: Sequence[float]) -> list[str]:
     """Return the kinds of question that lose more than a little on average."""
     changes = _changes(half, before, after)
     return [str(kind) for kind, some in changes.items() if sum(some) / len(some) < -MOST_LOST_BY_KIND]
 
 
-def _changes(
-    half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]
-) -> dict[QuestionKind, list[float]]:
+def _changes(half: Half, before: Sequence[float], after: Sequence[float]) -> dict[QuestionKind, list[float]]:
     """Return the change of each question, by kind."""
     changes: dict[QuestionKind, list[float]] = {}
     for one, old, new in zip(half, before, after, strict=True):
@@ -160,9 +143,9 @@ def _changes(
     return changes
 
 
-def _figures(half: Sequence[AskedQuestion], present: SearchSpec, tried: SearchSpec) -> tuple[Figure, Figure]:
+def _figures(half: Half, present: SearchSpec, tried: SearchSpec) -> tuple[Figure, Figure]:
     return build_figure(_ndcgs(half, present) or [0.0]), build_figure(_ndcgs(half, tried) or [0.0])
 
 
-def _ndcgs(half: Sequence[AskedQuestion], search: SearchSpec) -> list[float]:
+def _ndcgs(half: Half, search: SearchSpec) -> list[float]:
     return [ndcg(one.rank(search), dict.fromkeys(one.answers, 1.0), depth=FIRST) for one in half]
