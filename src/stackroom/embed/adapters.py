@@ -90,7 +90,10 @@ class GuardedEmbedder(WatchedEmbedder):
         try:
             vector = super().embed_query(text)
         except (UnavailableError, ModelError):
-            self._note_failure()
+            with self._guard:
+                self._failures_in_a_row += 1
+                if self._failures_in_a_row >= FAILURES_TO_OPEN:
+                    self._retry_at = self._clock() + PAUSE_S
             raise
         with self._guard:
             self._failures_in_a_row = 0
@@ -105,12 +108,6 @@ class GuardedEmbedder(WatchedEmbedder):
                 raise UnavailableError(f"{self.problem} (trying again in {self._retry_at - now:.0f} s)")
             self._retry_at = now + PAUSE_S  # one caller tries; the others wait for how it ends
 
-    def _note_failure(self) -> None:
-        with self._guard:
-            self._failures_in_a_row += 1
-            if self._failures_in_a_row >= FAILURES_TO_OPEN:
-                self._retry_at = self._clock() + PAUSE_S
-
 
 LOCAL_MODULE = "stackroom.embed.encoder"
 REMOTE_MODULE = "stackroom.embed.remote"
@@ -121,7 +118,11 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
     if settings.kind == "local":
         return find_local(models, settings.model, settings) or missing_embedder(settings.model)
     if offline and not is_on_this_machine(settings.url):
-        return _offline_embedder(settings)
+        problem = (
+            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            "an embedder on this machine, or the local model, is right"
+        )
+        return UnusableEmbedder(ModelId(name=settings.model, dimension=settings.dimension), problem)
     remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
     return GuardedEmbedder(cast(Embedder, remote))
 
@@ -164,15 +165,6 @@ class UnusableEmbedder:
     def embed_documents(self, _texts: Sequence[str]) -> Vector:
         """Fail with the reason."""
         raise UnavailableError(self._problem)
-
-
-def _offline_embedder(settings: EmbeddingSettings) -> UnusableEmbedder:
-    """Return the embedder in place of a remote one, which is not called offline."""
-    problem = (
-        f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
-        "an embedder on this machine, or the local model, is right"
-    )
-    return UnusableEmbedder(ModelId(name=settings.model, dimension=settings.dimension), problem)
 
 
 def missing_embedder(name: str) -> UnusableEmbedder:

@@ -25,7 +25,6 @@ from stackroom.errors import ModelError
 from stackroom.model.vectors import Vector
 
 MAX_TOKENS = 256
-
 MAX_QUERY_TOKENS = 128
 """Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear by then."""
 
@@ -95,7 +94,11 @@ class Encoder:
     def _find_graph(self, texts: int) -> "_DocumentsGraph":
         """Return the graph for so many documents; that of queries for a few, unless a device is named."""
         if self._documents is None and (texts >= MANY_TEXTS or self._device in PROVIDERS):
-            self._documents = self._open_on_device() or self._open_chosen()
+            self._documents = self._open_on_device()
+            if self._documents is None:
+                bits = choose_graph(self._folder, self._local, version=onnxruntime.__version__, measure_ms=_measure_ms)
+                graph = self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
+                self._documents = _DocumentsGraph(graph=graph, threads=self._threads)
         return self._documents or _DocumentsGraph(graph=self._graph, threads=self._threads)
 
     def _open_on_device(self) -> "_DocumentsGraph | None":
@@ -108,11 +111,6 @@ class Encoder:
         if self._device == "auto":
             return None
         raise ModelError(f"onnxruntime cannot use the device '{self._device}'; are its driver and libraries installed?")
-
-    def _open_chosen(self) -> "_DocumentsGraph":
-        bits = choose_graph(self._folder, self._local, version=onnxruntime.__version__, measure_ms=_measure_ms)
-        graph = self._graph if bits == 8 else _open_graph(float_graph(self._folder, self._local))
-        return _DocumentsGraph(graph=graph, threads=self._threads)
 
     def _run(self, graph: Any, tokens: Sequence[Sequence[int]]) -> Vector:
         length = max(map(len, tokens))

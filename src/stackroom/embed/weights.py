@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -22,7 +21,6 @@ from stackroom.checksums import find_damaged, measure_files, save_sums
 from stackroom.embed.encoder_layout import (
     POSITIONS,
     WEIGHTS_SIZE,
-    Weights,
     load_pack,
     load_safetensors,
     position_table,
@@ -40,9 +38,8 @@ TIMEOUT_S = 1800
 def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: bool) -> Path:
     """Download one wheel without its dependencies into the folder; an existing one is reused."""
     folder.mkdir(parents=True, exist_ok=True)
-    for found in folder.glob("*.whl"):
-        if sha256_of(found) == sha256:
-            return found
+    if (wheel := _find_wheel(folder, sha256)) is not None:
+        return wheel
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--retries", "5"]
     command += ["--disable-pip-version-check", "--progress-bar", "on" if show_progress else "off"]
     command += ["--dest", str(folder), requirement]
@@ -54,17 +51,17 @@ def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: b
         raise UnavailableError(
             f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"
         )
-    return _require_checked(folder, requirement, sha256)
-
-
-def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
-    for wheel in folder.glob("*.whl"):
-        if sha256_of(wheel) == sha256:
-            return wheel
-        wheel.unlink()
+    if (wheel := _find_wheel(folder, sha256)) is not None:
+        return wheel
+    for wrong in folder.glob("*.whl"):
+        wrong.unlink()
     raise ModelError(
         f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check the index"
     )
+
+
+def _find_wheel(folder: Path, sha256: str) -> Path | None:
+    return next((wheel for wheel in folder.glob("*.whl") if sha256_of(wheel) == sha256), None)
 
 
 logger = logging.getLogger(__name__)
@@ -142,16 +139,17 @@ def pull_model(
     force: bool = False,
     sources: WeightSources | None = None,
 ) -> Path:
-    """Install a local model and return its folder; a complete one is left as it is.
-
-    Offline, a source folder is required.
-    """
+    """Install a local model and return its folder; a complete one is left as it is."""
     target = model_folder(models, model)
     if not force and not check_model(target, model):
         return target
     downloads = models / "downloads"
     originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
-    _require_published(originals, model)
+    for name, sha256 in model.files.items():
+        if sha256_of(originals / name) != sha256:
+            raise ModelError(
+                f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
+            )
     _install(originals, target, model)
     shutil.rmtree(downloads, ignore_errors=True)
     return target
@@ -194,10 +192,6 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
     if model.hub_name is not None:
         hub = {HUB: partial(_from_hub, model.hub_name, model, downloads, sources.hub_url)}
         ways = ways | hub if sources.hub_url == HUB_URL else hub | ways  # a mirror that was set is asked first
-    return _first_fetched(ways, model)
-
-
-def _first_fetched(ways: Mapping[str, Callable[[], Path]], model: LocalModel) -> Path:
     problems = {}
     for place, fetch in ways.items():
         try:
@@ -241,24 +235,12 @@ def _from_folder(folder: Path, model: LocalModel) -> Path:
     return folder
 
 
-def _require_published(originals: Path, model: LocalModel) -> None:
-    for name, sha256 in model.files.items():
-        if sha256_of(originals / name) != sha256:
-            raise ModelError(
-                f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
-            )
-
-
 def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     if SAFETENSORS in model.files:
         weights, tokenizer = load_safetensors(originals / SAFETENSORS), (originals / TOKENIZER).read_bytes()
     else:
         pack = load_pack(originals / next(iter(model.files)))
         weights, tokenizer = pack.weights, pack.tokenizer
-    _write_folder(target, model, weights, tokenizer)
-
-
-def _write_folder(target: Path, model: LocalModel, weights: Weights, tokenizer: bytes) -> None:
     (target / TOKENIZER).write_bytes(tokenizer)
     np.save(target / "words.npy", word_table(weights))
     np.save(target / "positions.npy", position_table(weights))
