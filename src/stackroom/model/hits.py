@@ -148,10 +148,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons` names what it is of.
-
-    Hits are in the order of their scores.
-    """
+    """A ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons`: what it is of."""
 
     key: Key
     record: Record
