@@ -40,7 +40,7 @@ from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import Action, Cost
 from stackroom.packages import PACKAGES
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.edits import edit_tools
 from stackroom.tools.spec import ToolSpec
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 

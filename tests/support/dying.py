@@ -40,7 +40,7 @@ from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author
 from stackroom.shelf.postgres import followed_store
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.edits import edit_tools
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import QueueRules

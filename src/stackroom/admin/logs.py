@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.model.principal import Action, Principal
-from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
-from stackroom.tools.resources.window import parse_position
+from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec, parse_position
 
 PREFIX = "logs://"
 RECENT = "recent"

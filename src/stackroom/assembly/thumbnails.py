@@ -23,8 +23,7 @@ from stackroom.net.fetch import Fetcher, FetchLimits
 from stackroom.settings import Settings
 from stackroom.shelf.port import ShelfReader
 from stackroom.sources.web_file import source_guard
-from stackroom.tools.media import find_file
-from stackroom.tools.pictures import WEB, find_roots, thumbnail_path
+from stackroom.tools.media import WEB, find_file, find_roots, thumbnail_path
 
 WIDEST, HIGHEST = 400, 600
 MOST_PIXELS = 60_000_000

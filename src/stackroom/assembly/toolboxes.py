@@ -13,10 +13,9 @@ from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.shelf.port import Problem
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.media import MediaSpec
+from stackroom.tools.edits import edit_tools
+from stackroom.tools.media import MediaSpec, picture_media
 from stackroom.tools.own_storage import OwnKinds
-from stackroom.tools.pictures import picture_media
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec

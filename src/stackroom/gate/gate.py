@@ -30,8 +30,14 @@ from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.resources.window import fit_content, parse_window, split_address
+from stackroom.tools.resources.resource import (
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    fit_content,
+    parse_window,
+    split_address,
+)
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,

@@ -1,31 +1,29 @@
 """`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
+from stackroom.catalogue.spec import FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.aggregate import Aggregation
-from stackroom.generic.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
+from stackroom.generic.aggregate.aggregate import MOST_DIMENSIONS, Aggregation, groupable_fields
 from stackroom.generic.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
-from stackroom.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
+from stackroom.generic.shapes import DescribedField, DrawnParams, ForPages, LeftOut, when_known
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE
-from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import bounds_of
 from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
-from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
+from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each, promise_notes
 from stackroom.tools.filters import shown_number
 from stackroom.tools.listing import list_query, words_of_list
+from stackroom.tools.merge import CatalogueScopes
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
@@ -66,20 +64,9 @@ class BrowseParams(PagedParams, DrawnParams):
         return RANKED_SHOWN if is_ranking else self.limit
 
     @property
-    def named_fields(self) -> list[tuple[str, str]]:
-        """The fields that the call names, each with the argument that does."""
-        stated = [("field", self.field), *(("by", one.partition("/")[0]) for one in self.by or ()), ("of", self.of)]
-        return [(argument, name) for argument, name in stated if name]
-
-    @property
     def has_figures(self) -> bool:
         """Whether groups or figures are asked for."""
         return bool(self.by or self.of)
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether only some of the records count."""
-        return bool(self.filters or self.exclude or (self.query or "").strip())
 
 
 class BrowsedValue(GenericResult):
@@ -109,14 +96,9 @@ class BrowsedField(GenericResult):
         return self.model_copy(update={"values": list(values), "total": total if len(values) < total else None})
 
 
-class OverviewField(GenericResult):
+class OverviewField(DescribedField):
     """A field that can be shown in a table, filtered by or sorted by."""
 
-    field: str
-    label: str
-    type: str
-    role: str | None
-    filter: str | None
     sortable: bool
     words: dict[str, str] = Field(default_factory=dict, exclude_if=is_empty)
     """The values of an enumeration → how people write them, where that differs."""
@@ -177,22 +159,31 @@ class BrowseResult(PricedResult, GenericResult):
     @property
     def item_count(self) -> int:
         """The number of fields."""
-        return sum(_places(one) for one in self.catalogues)
+        return sum(max(1, len(one.fields)) for one in self.catalogues)
 
     def first(self, count: int) -> Self:
         """Return the answer with its first fields only."""
-        return self.model_copy(update={"catalogues": list(_between(self.catalogues, 0, count))})
+        return self.between(0, count)
 
-    def after(self, start: int) -> Self:
-        """Return the answer without its first fields."""
-        return self.model_copy(update={"catalogues": list(_between(self.catalogues, start, self.item_count))})
+    def between(self, start: int, end: int) -> Self:
+        """Return the answer with the fields from one place to before another, counted over all catalogues."""
+        shown, place = [], 0
+        for one in self.catalogues:
+            fields = one.fields[max(start - place, 0) : max(end - place, 0)]
+            if fields or start <= place < end:
+                shown.append(one.model_copy(update={"fields": fields}))
+            place += max(1, len(one.fields))
+        return self.model_copy(update={"catalogues": shown})
 
     def shortened(self, chars: int) -> Self:
         """Return the answer with fewer values of each field."""
         return self._with_fields(lambda field: field.with_values(shorten_list(field.values, chars)))
 
     def _with_fields(self, change: Callable[[BrowsedField], BrowsedField]) -> Self:
-        changed = [one.model_copy(update={"fields": list(map(change, one.fields))}) for one in self.catalogues]
+        return self._with_each(lambda one: {"fields": list(map(change, one.fields))})
+
+    def _with_each(self, change: Callable[[BrowsedCatalogue], dict[str, Any]]) -> Self:
+        changed = [one.model_copy(update=change(one)) for one in self.catalogues]
         return self.model_copy(update={"catalogues": changed})
 
 
@@ -225,15 +216,27 @@ class AggregateResult(BrowseResult):
     @property
     def item_count(self) -> int:
         """The number of groups and ranked records; there are only ones or the others."""
-        return sum(len(one.groups or ()) + len(one.ranked or ()) for one in self.catalogues)
+        return sum(one.listed for one in self.catalogues)
 
     def first(self, count: int) -> Self:
         """Return the answer with its first items."""
-        return self.model_copy(update={"catalogues": [_with_first_groups(one, count) for one in self.catalogues]})
+        return self._with_each(
+            lambda one: {
+                "groups": (one.groups or [])[:count],
+                "ranked": (one.ranked or [])[:count],
+                "group_count": one.group_count or one.listed,
+            }
+        )
 
     def shortened(self, _chars: int) -> Self:
         """Return the answer without what its groups can be read without."""
-        return self.model_copy(update={"catalogues": [_with_less(one) for one in self.catalogues]})
+        ends = {"min_record": None, "max_record": None}
+        return self._with_each(
+            lambda one: {
+                "groups": [group.model_copy(update=ends) for group in one.groups or ()],
+                "overall": one.overall.model_copy(update=ends) if one.overall and not one.listed else None,
+            }
+        )
 
 
 class RankedResult(AggregateResult):
@@ -242,56 +245,59 @@ class RankedResult(AggregateResult):
     unit = "records"
 
 
-def _with_less(catalogue: BrowsedCatalogue) -> BrowsedCatalogue:
-    ends = {"min_record": None, "max_record": None}
-    groups = [group.model_copy(update=ends) for group in catalogue.groups or ()]
-    has_items = groups or catalogue.ranked
-    overall = catalogue.overall.model_copy(update=ends) if catalogue.overall and not has_items else None
-    return catalogue.model_copy(update={"groups": groups, "overall": overall})
-
-
-def _with_first_groups(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:
-    groups, ranked = catalogue.groups or [], catalogue.ranked or []
-    total = catalogue.group_count or len(groups) + len(ranked)
-    return catalogue.model_copy(update={"groups": groups[:count], "ranked": ranked[:count], "group_count": total})
-
-
-def _places(catalogue: BrowsedCatalogue) -> int:
-    return max(1, len(catalogue.fields))
-
-
-def _between(catalogues: Sequence[BrowsedCatalogue], start: int, end: int) -> Iterator[BrowsedCatalogue]:
-    """Yield the catalogues with the fields that are from one place to before another, counted over all of them."""
-    place = 0
-    for one in catalogues:
-        fields = one.fields[max(start - place, 0) : max(end - place, 0)]
-        if fields or start <= place < end:
-            yield one.model_copy(update={"fields": fields})
-        place += _places(one)
-
-
 VALUES_SHOWN = 10
 CHANGES_SHOWN = 5
 MOST_RECORDS = 1_000_000
 """The most records whose numbers are read for a range."""
 
 
-def browse_view(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedCatalogue:
+def browse_catalogues(
+    catalogues: Mapping[str, OpenCatalogue], scoped: CatalogueScopes, params: BrowseParams, notes: Sequence[str]
+) -> BrowseResult:
+    """Return the fields of catalogues, the values of one, or figures; a catalogue that cannot be read is only named."""
+    views = scoped.views
+    browsed = ask_each(views.found, lambda view: _browse(view, scoped.scopes[view.name], params))
+    unread = [*views.skipped, *browsed.skipped]
+    every = list(browsed.found.values())
+    has_values = any(field.values for one in every for field in one.fields)
+    for name in unread:
+        title = catalogues[name].spec.title
+        every.append(BrowsedCatalogue(name=name, title=title, records=0, fields=[], skipped=UNREADABLE))
+    unlike = ["no value is like the one searched for"] if params.search and not has_values else []
+    said = [*notes, *scoped.notes, *unlike, *promise_notes(views.found)]
+    if params.field is None and not params.has_figures:
+        listed = BrowseResult(catalogues=every, unread=unread, notes=said)
+        return listed.between(params.start, listed.item_count)
+    shape: type[BrowseResult] = BrowsedValuesResult
+    if params.has_figures:
+        shape = AggregateResult if params.dimensions else RankedResult
+    end = params.start + params.page_size
+    totals = [total for one in every for total in (one.group_count, *(field.total for field in one.fields))]
+    cursor = str(end) if any((total or 0) > end for total in totals) else None
+    return shape(catalogues=every, unread=unread, notes=said, cursor=cursor)
+
+
+def _browse(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedCatalogue:
     """Return the fields of a catalogue with their values or ranges, or the one that is asked for; or its figures."""
-    browsed = BrowsedCatalogue(
-        name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[], skipped=None
-    )
+    browsed = BrowsedCatalogue(name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[])
     if params.has_figures:
         return browsed.model_copy(update=_figures(view, scope, params))
-    ranges = NumberRanges(view.reader, scope)
-    fields = [
-        _browsed_field(field, _values(view, field, scope, params.search), params).model_copy(
-            update=ranges.range_of(field) if field.filter is FilterKind.RANGE else {}
-        )
-        for field in _browsed_fields(view.catalogue, params)
-    ]
+    known, shown = view.spec.fields, slice(VALUES_SHOWN)
+    fields = [field for field in known.values() if field.facet or field.filter is not None]
+    if params.field is not None:
+        name = meant(params.field, known)
+        if name not in known:
+            hint = did_you_mean(params.field, list(known))
+            raise InputError(f"'{view.name}' has no field '{params.field[:80]}'{hint}")
+        fields, shown = [known[name]], slice(params.start, params.start + params.limit)
+    ranges = number_ranges(view.reader, scope, fields)
+    described = []
+    for field in fields:
+        values = _values(view, field, scope, params.search)
+        one = BrowsedField(field=field.name, type=field.type, values=values).with_values(values[shown])
+        described.append(one.model_copy(update=ranges.get(field.name, {})))
     changed = list(_changed(view)) if not params.field and browsed.records == view.reader.count(WHOLE) else []
-    return browsed.model_copy(update={"fields": fields, "changed": changed})
+    return browsed.model_copy(update={"fields": described, "changed": changed})
 
 
 def _changed(view: CatalogueView) -> Iterator[str]:
@@ -318,62 +324,35 @@ def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[st
     return {**dict(found), "list_with": list_with}
 
 
-def _browsed_field(field: FieldSpec, values: list[BrowsedValue], params: BrowseParams) -> BrowsedField:
-    """Return a field with the page of its values that was asked for, or with the first few."""
-    shown = slice(params.start, params.start + params.limit) if params.field else slice(VALUES_SHOWN)
-    return BrowsedField(field=field.name, type=field.type, values=values).with_values(values[shown])
-
-
-def _browsed_fields(catalogue: OpenCatalogue, params: BrowseParams) -> list[FieldSpec]:
-    """Return the fields that can be browsed or filtered by, or the one that is asked for."""
-    fields = catalogue.spec.fields
-    if params.field is None:
-        return [field for field in fields.values() if field.facet or field.filter is not None]
-    name = meant(params.field, fields)
-    if name not in fields:
-        hint = did_you_mean(params.field, list(fields))
-        raise InputError(f"'{catalogue.name}' has no field '{params.field[:80]}'{hint}")
-    return [fields[name]]
-
-
-class NumberRanges:
-    """The ranges of numbers of the records in scope, which are listed once, where a range is asked for."""
-
-    def __init__(self, reader: ShelfReader, scope: Scope) -> None:
-        self._reader = reader
-        self._scope = scope
-
-    @cached_property
-    def _keys(self) -> list[Key]:
-        return self._reader.scan(scope=self._scope, limit=MOST_RECORDS)
-
-    def range_of(self, field: FieldSpec) -> dict[str, float | int | str]:
-        """Return the least and the greatest value of a field; nothing where no record has one."""
-        numbers = self._reader.numbers(field.name, self._keys)
+def number_ranges(
+    reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]
+) -> dict[str, dict[str, float | int | str]]:
+    """Return the least and the greatest value of those of these fields that are filtered by a range and have any."""
+    ranged = [field for field in fields if field.filter is FilterKind.RANGE]
+    keys = reader.scan(scope=scope, limit=MOST_RECORDS) if ranged else []
+    found = {}
+    for field in ranged:
+        numbers = reader.numbers(field.name, keys)
         known = numbers[~np.isnan(numbers)]
-        if not known.size:
-            return {}
-        ends = {"min": float(known.min()), "max": float(known.max())}
-        return {name: shown_number(round(end, 4), field) for name, end in ends.items()}
+        if known.size:
+            ends = {"min": float(known.min()), "max": float(known.max())}
+            found[field.name] = {name: shown_number(round(end, 4), field) for name, end in ends.items()}
+    return found
 
 
-def has_fields(spec: CatalogueSpec, names: Sequence[str]) -> bool:
-    """Tell whether records of a catalogue can be counted by all of these fields."""
-    known = groupable_fields(spec)
-    return all(meant(name.strip(), known) in known for name in names)
-
-
-def unread_catalogue(catalogue: OpenCatalogue) -> BrowsedCatalogue:
-    """Return a catalogue that could not be read."""
-    return BrowsedCatalogue(name=catalogue.name, title=catalogue.spec.title, records=0, fields=[], skipped=UNREADABLE)
-
-
-def cursor_of_values(catalogues: Sequence[BrowsedCatalogue], params: BrowseParams) -> str | None:
-    """Return the cursor of the values or groups after those of this call; None where there are none."""
-    end = params.start + params.page_size
-    totals = [field.total or 0 for one in catalogues for field in one.fields]
-    has_more = any(total > end for total in (*totals, *(one.group_count or 0 for one in catalogues)))
-    return str(end) if has_more else None
+def of_one_catalogue(params: BrowseParams, catalogues: Mapping[str, OpenCatalogue]) -> BrowseParams:
+    """Return a call about fields with the only catalogue that has them; InputError where several do, or none."""
+    if params.field and params.by:
+        raise InputError("'field' lists values and 'by' groups records; give one of them")
+    stated = [("field", params.field), *(("by", one.partition("/")[0]) for one in params.by or ()), ("of", params.of)]
+    named = [(argument, name.strip()) for argument, name in stated if name]
+    if not named or params.catalogue or len(catalogues) == 1:
+        return params
+    known = {name: groupable_fields(one.spec) for name, one in catalogues.items()}
+    having = [one for one, fields in known.items() if all(meant(name, fields) in fields for _, name in named)]
+    if len(having) == 1 and params.has_figures:
+        return params.model_copy(update={"catalogue": having[0]})
+    raise InputError(f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or catalogues)}")
 
 
 def _values(view: CatalogueView, field: FieldSpec, scope: Scope, search: str | None) -> list[BrowsedValue]:
@@ -395,13 +374,14 @@ def browse_text(result: BrowseResult) -> str:
         known = catalogue.skipped or f"{catalogue.records} records"
         lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
         lines += aggregate_lines(catalogue)
-        lines += [f"  {field.field} ({field.type}){_field_text(field)}" for field in catalogue.fields]
+        lines += map(_field_line, catalogue.fields)
         lines += [f"  cells of {change}" for change in catalogue.changed]
     return "\n".join([*lines, *result.remarks])
 
 
-def _field_text(field: BrowsedField) -> str:
+def _field_line(field: BrowsedField) -> str:
+    told = "" if field.min is None else f": {field.min} to {field.max}"
     if field.values:
         shown = f", {len(field.values)} of {field.total} values" if field.total else ""
-        return f"{shown}: " + ", ".join(f"{one.value} ({one.count})" for one in field.values)
-    return "" if field.min is None else f": {field.min} to {field.max}"
+        told = f"{shown}: {', '.join(f'{one.value} ({one.count})' for one in field.values)}"
+    return f"  {field.field} ({field.type}){told}"

@@ -4,7 +4,8 @@ The tool that is asked decides what is found: it declares its path, which is run
 recommends declares how it places a record.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -12,23 +13,13 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from stackroom.catalogue.spec import CatalogueSpec, texts_of
+from stackroom.catalogue.spec import texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.shapes import StatedId
 from stackroom.model.hits import Evidence, Why
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import (
-    KEY_FIELD,
-    KIND_FIELD,
-    PUBLIC,
-    WORDS_FIELD,
-    AnyOf,
-    Condition,
-    NoneOf,
-    Range,
-    Scope,
-)
+from stackroom.model.scope import KEY_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.recommend.recommender import Placing
 from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
 from stackroom.search.standing import RankIn, Standing, find_standing
@@ -100,103 +91,100 @@ class ExplainResult(GenericResult):
 
 def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainResult:
     """Return why a record has its place in what a tool shows, or why it is not in it."""
-    found = _keyed(path, record)
-    conditions = path.scope.all_conditions()
-    failed = [condition for condition in conditions if not meets(record, condition, found.spec, key=found.key)]
-    scope = _without(path.scope, failed)
-    ranked = path.rank(scope)
+    view, visibility = path.view, path.scope.visibility
+    key = view.reader.find([record.id], scope=Scope(visibility=visibility)).get(record.id)
+    if key is None:
+        raise _is_gone(record)
+    found = KeyedRecord(key, record, view.spec)
+    failed = [one for one in path.scope.all_conditions() if not meets(record, one, view.spec, key=key)]
+    kept = tuple(condition for condition in path.scope.conditions if condition not in failed)
+    ranked = path.rank(replace(path.scope, conditions=kept))
     shown = path.show(ranked)
-    place = next((place for place, key in enumerate(shown.keys, start=1) if key == found.key), None)
-    standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(found.key))
+    place = next((place for place, other in enumerate(shown.keys, start=1) if other == key), None)
+    standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(key))
     rank = None if failed else place
-    cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
-    reasons = [sentence]
-    if failed:
-        reasons = [*(_left_out(path.label, found, condition) for condition in failed), _otherwise(place, sentence)]
+    cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, key)
+    here = set(text_tokens(record, view.spec.searched_fields))
+    terms = {term: term in here for term, _ in ranked.trace.query.terms.terms}
+    audiences = record.audiences if visibility.audiences is None and PUBLIC not in record.audiences else ()
+    by_score = standing.whole.rank
+    is_put_off = ranked.has_series and rank is not None and by_score is not None and rank > by_score
+    because = [
+        *_left_out(path.label, found, failed, place, sentence),
+        *([f"only these see it, and ServerAdmin: {', '.join(audiences)}"] if audiences else []),
+        *path.notes,
+        *([f"by its score it is number {by_score}; {SERIES_BOUND}"] if is_put_off else []),
+        _about_words(ranked, standing, terms),
+        _about_meaning(ranked, standing, key),
+        *([f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []),
+    ]
     return ExplainResult(
-        id=address_of(path.view.name, record.id),
-        title=found.spec.title_of(record),
-        kind=record.kind,
+        **_placed(view, record, rank, page=path.page, why=standing.why),
         tool=tool,
-        found=rank is not None,
-        rank=rank,
-        page=None if rank is None else (rank - 1) // path.page + 1,
         cut=Cut.CONDITION if failed else cut,
-        terms=_terms(ranked, found),
-        because=[reason for reason in (*reasons, *_context(path, ranked, standing, found, rank)) if reason],
-        **_measured(standing),
+        score=round(standing.strength, DECIMALS),
+        match=standing.match_type,
+        parts={name: round(value, DECIMALS) for name, value in standing.reasons.items()},
+        words=RankResult.model_validate(standing.words.plain()),
+        meaning=RankResult.model_validate(standing.meaning.plain()),
+        whole=RankResult.model_validate(standing.whole.plain()),
+        terms=terms,
+        because=because,
     )
 
 
-def _measured(standing: Standing) -> dict[str, Any]:
+def _placed(view: CatalogueView, record: Record, rank: int | None, *, page: int, why: Why) -> dict[str, Any]:
+    """Return which record has which place, with so many records on a page, and the parts of its score."""
     return {
-        "score": round(standing.strength, DECIMALS),
-        "match": standing.match_type,
-        "strength": rounded_parts(standing.why.strength),
-        "order": rounded_parts(standing.why.order),
-        "parts": {name: round(value, DECIMALS) for name, value in standing.reasons.items()},
-        "words": standing.words.plain(),
-        "meaning": standing.meaning.plain(),
-        "whole": standing.whole.plain(),
+        "id": address_of(view.name, record.id),
+        "title": view.spec.title_of(record),
+        "kind": record.kind,
+        "found": rank is not None,
+        "rank": rank,
+        "page": None if rank is None else (rank - 1) // page + 1,
+        "strength": rounded_parts(why.strength),
+        "order": rounded_parts(why.order),
     }
 
 
-def _without(scope: Scope, failed: Iterable[Condition]) -> Scope:
-    left_out = list(failed)
-    return Scope(
-        conditions=tuple(condition for condition in scope.conditions if condition not in left_out),
-        visibility=scope.visibility,
+def _left_out(
+    label_of: Label, found: KeyedRecord, failed: Sequence[Condition], place: int | None, sentence: str
+) -> list[str]:
+    """Return a sentence for each condition that a record does not meet, and what would be without them."""
+    if not failed:
+        return [sentence] if sentence else []
+    otherwise = (
+        f"otherwise it would be number {place}" if place else f"otherwise it would be out all the same: {sentence}"
     )
+    return [*(_unmet(label_of, found, condition) for condition in failed), otherwise]
 
 
-def _otherwise(place: int | None, sentence: str) -> str:
-    """Return what would be without the conditions that a record does not meet."""
-    return f"otherwise it would be number {place}" if place else f"otherwise it would be out all the same: {sentence}"
-
-
-def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
-    here = set(text_tokens(found.record, found.spec.searched_fields))
-    return {term: term in here for term, _ in ranked.trace.query.terms.terms}
-
-
-def _left_out(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
+def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
     """Return a sentence about a condition that a record does not meet, with the value it has."""
-    record, spec = found.record, found.spec
+    _, record, spec = found
     if condition.field == KEY_FIELD:
         return "it lies outside of the area of the map"
     if condition.field == KIND_FIELD:
-        return _left_out_by_kind(spec, record, condition)
+        if isinstance(condition, NoneOf) and condition.values == spec.kinds_hidden_from_search:
+            return f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them"
+        return f"the filter 'kind' leaves it out: it has {record.kind}"
     if condition in adult_conditions(spec):
         return "adult records are found only when a search asks for them, as with the filter 'adult'"
     label = label_of(condition)
     name = f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
-    if condition.field == WORDS_FIELD and not isinstance(condition, AnyOf | NoneOf):
-        return f"{name} leaves it out: it lacks {', '.join(_unmet(found, condition))}"
-    return f"{name} leaves it out: it has {_values(found, condition) or 'no value'}"
-
-
-def _left_out_by_kind(spec: CatalogueSpec, record: Record, condition: Condition) -> str:
-    hidden = spec.kinds_hidden_from_search
-    if isinstance(condition, NoneOf) and condition.values == hidden:
-        return f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them"
-    return f"the filter 'kind' leaves it out: it has {record.kind}"
-
-
-def _unmet(found: KeyedRecord, condition: Condition) -> list[str]:
-    here = set(text_tokens(found.record, found.spec.searched_fields))
-    return [value for value in getattr(condition, "values", ()) if value not in here]
-
-
-def _values(found: KeyedRecord, condition: Condition) -> str:
-    """Return the values of a record that a condition is about; of a negated one, those that it excludes."""
-    if condition.field == WORDS_FIELD:
-        return ", ".join(value for value in getattr(condition, "values", ()) if value not in _unmet(found, condition))
-    names = condition.fields if isinstance(condition, Range) else [condition.field]
-    values = [text for name in names for text in texts_of(found.record.get(name))]
-    if isinstance(condition, NoneOf):
-        excluded = {term_of(value) for value in condition.values}
-        values = [value for value in values if term_of(value) in excluded]
-    return ", ".join(values[:SHOWN_VALUES])
+    verb = "has"
+    if condition.field == WORDS_FIELD and not isinstance(condition, Range):
+        here, is_among = set(text_tokens(record, spec.searched_fields)), isinstance(condition, AnyOf | NoneOf)
+        values = [value for value in condition.values if (value in here) is is_among]
+        verb = "has" if is_among else "lacks"
+    else:
+        names = condition.fields if isinstance(condition, Range) else [condition.field]
+        values = [text for one in names for text in texts_of(record.get(one))]
+        if isinstance(condition, NoneOf):
+            excluded = {term_of(value) for value in condition.values}
+            values = [value for value in values if term_of(value) in excluded]
+        values = values[:SHOWN_VALUES]
+    return f"{name} leaves it out: it {verb} {', '.join(values) or 'no value'}"
 
 
 def _cut(path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key) -> tuple[Cut, str]:
@@ -214,51 +202,22 @@ def _cut(path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing,
     return Cut.SERIES, f"by its score it is number {place}; {SERIES_BOUND}"
 
 
-def _put_off(ranked: Ranked, standing: Standing, rank: int | None) -> list[str]:
-    """Return that a record which is found is further down than its score, for others of its series."""
-    place = standing.whole.rank
-    if not ranked.has_series or rank is None or place is None or rank <= place:
-        return []
-    return [f"by its score it is number {place}; {SERIES_BOUND}"]
-
-
-def _context(path: SearchPath, ranked: Ranked, standing: Standing, found: KeyedRecord, rank: int | None) -> list[str]:
-    """Return what is worth knowing about a record wherever it stands."""
-    stale = [f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []
-    return [
-        *(_audiences(found.record) if path.scope.visibility.audiences is None else ()),
-        *path.notes,
-        *_put_off(ranked, standing, rank),
-        *_about_words(ranked, standing, found),
-        *_about_meaning(ranked, standing, found),
-        *stale,
-    ]
-
-
-def _audiences(record: Record) -> list[str]:
-    """Return the audiences of a restricted record."""
-    if not record.audiences or PUBLIC in record.audiences:
-        return []
-    return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
-
-
-def _about_words(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
-    terms = list(_terms(ranked, found).items())
-    missing = [term for term, is_there in terms if not is_there]
+def _about_words(ranked: Ranked, standing: Standing, terms: Mapping[str, bool]) -> str:
+    missing = [term for term, is_there in terms.items() if not is_there]
     if not terms:
-        return ["the query has no words to look for"]
+        return "the query has no words to look for"
     if len(missing) == len(terms):
-        return [f"it has none of the words: {', '.join(missing)}"]
+        return f"it has none of the words: {', '.join(missing)}"
     place = f"by words it is {_place(standing.words, ranked.trace.depth)}"
-    return [f"{place}; it lacks: {', '.join(missing)}" if missing else f"{place}, and has every word"]
+    return f"{place}; it lacks: {', '.join(missing)}" if missing else f"{place}, and has every word"
 
 
-def _about_meaning(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
+def _about_meaning(ranked: Ranked, standing: Standing, key: Key) -> str:
     if ranked.trace.query.vector is None:
-        return [f"searched by words alone: {ranked.degraded}"]
-    if not np.any(ranked.reader.vectors([found.key])):
-        return ["it has no vector: it was not embedded"]
-    return [f"by meaning it is {_place(standing.meaning, ranked.trace.depth)}"]
+        return f"searched by words alone: {ranked.degraded}"
+    if not np.any(ranked.reader.vectors([key])):
+        return "it has no vector: it was not embedded"
+    return f"by meaning it is {_place(standing.meaning, ranked.trace.depth)}"
 
 
 def _place(ranked: RankIn, depth: int) -> str:
@@ -284,7 +243,10 @@ def explain_call(
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     view, record = found
     tool = _explained_tool(tools, asked.tool)
-    params = _params(tool, asked.arguments)
+    try:
+        params: Any = validate_arguments(tool, asked.arguments)
+    except InputError as error:
+        raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error
     if tool.reads and view.name not in tool.reads(params):
         raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
     if tool.searches is not None:
@@ -298,39 +260,25 @@ def explain_call(
 
 def _explain_placing(view: CatalogueView, placing: Placing, *, limit: int, tool: str) -> ExplainResult:
     """Return why a record is recommended, or why not."""
-    record, spec = placing.record, view.spec
-    why = placing.why or Why(strength={}, order={})
+    record, why = placing.record, placing.why or Why(strength={}, order={})
     cut, sentence = (None, "") if placing.rank else _cut_of_placing(placing, limit)
-    reasons = [sentence]
-    if placing.failed and not placing.is_named:
-        found = KeyedRecord(Key(0), record, spec)
-        is_shown = placing.place is not None and placing.place <= limit
-        reasons = [
-            *(_left_out(partial(describe_effect, tag_field=None), found, condition) for condition in placing.failed),
-            _otherwise(placing.place if is_shown else None, sentence),
-        ]
-        cut = Cut.CONDITION
+    failed = () if placing.is_named else placing.failed
+    is_shown = placing.place is not None and placing.place <= limit
+    label, keyed = partial(describe_effect, tag_field=None), KeyedRecord(Key(0), record, view.spec)
     nothing = RankResult(rank=None, score=None, of=0)
     chosen_by = round(sum(why.order.values()), DECIMALS) if placing.why else None
     return ExplainResult(
-        id=address_of(view.name, record.id),
-        title=spec.title_of(record),
-        kind=record.kind,
+        **_placed(view, record, placing.rank, page=limit, why=why),
         tool=tool,
-        found=placing.rank is not None,
-        rank=placing.rank,
-        page=1 if placing.rank else None,
-        cut=cut,
+        cut=Cut.CONDITION if failed else cut,
         score=round(sum(why.strength.values()), DECIMALS),
         match=None,
-        strength=rounded_parts(why.strength),
-        order=rounded_parts(why.order),
         parts={},
         words=nothing,
         meaning=nothing,
         whole=RankResult(rank=placing.place, score=chosen_by, of=placing.candidates),
         terms={},
-        because=[reason for reason in reasons if reason],
+        because=_left_out(label, keyed, failed, placing.place if is_shown else None, sentence),
     )
 
 
@@ -346,13 +294,6 @@ def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
     return Cut.SERIES, f"{place}; it is of a series of which enough are recommended, or one is disliked"
 
 
-def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
-    keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
-    if record.id not in keys:
-        raise _is_gone(record)
-    return KeyedRecord(keys[record.id], record, path.view.spec)
-
-
 def _is_gone(record: Record) -> NotFoundError:
     return NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
 
@@ -366,10 +307,3 @@ def _explained_tool(tools: Iterable[ToolSpec], name: str) -> ToolSpec:
         hint = did_you_mean(name, list(able))
         raise InputError(f"'tool': '{name[:80]}' neither searches nor recommends{hint}; one of: {', '.join(able)}")
     return tool
-
-
-def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
-    try:
-        return validate_arguments(tool, arguments)
-    except InputError as error:
-        raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error

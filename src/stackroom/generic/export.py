@@ -10,18 +10,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import orjson
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, texts_of
 from stackroom.errors import InputError
-from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts
 from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import Facet
 from stackroom.model.record import Record
+from stackroom.tools.endpoint import Download
 
 BATCH_ROWS = 1_000
 LIST_MARK = "|"
@@ -97,17 +98,17 @@ def list_columns(spec: CatalogueSpec, *, is_ranked: bool) -> list[Column]:
 def figures_table(found: AggregateParts) -> ExportedTable:
     """Return groups with their figures, or records by a number, as a table."""
     if found.ranked:
-        rows = [(one.id, one.title, one.value) for one in found.ranked]
-        return plain_table(["id", "title", found.of or "value"], rows)
+        ranked = [(one.id, one.title, one.value) for one in found.ranked]
+        return plain_table(["id", "title", found.of or "value"], ranked)
     groups = found.groups or ([found.overall] if found.overall else [])
     figures = ("known", *FIGURES) if found.of else ()
-    names = [*(groups[0].values if groups else ()), "count", *figures]
-    return plain_table(names, [[*one.values.values(), one.count, *_figures_of(one, figures)] for one in groups])
-
-
-def _figures_of(group: BrowsedGroup, names: Sequence[str]) -> Iterator[Any]:
-    for name in names:
-        yield group.count if name == "known" and group.known is None else getattr(group, name)
+    rows: list[Row] = []
+    for one in groups:
+        told = {name: getattr(one, name) for name in figures}
+        if one.known is None and figures:
+            told["known"] = one.count
+        rows.append([*one.values.values(), one.count, *told.values()])
+    return plain_table([*(groups[0].values if groups else ()), "count", *figures], rows)
 
 
 def facet_table(facet: Facet) -> ExportedTable:
@@ -119,26 +120,21 @@ def facet_table(facet: Facet) -> ExportedTable:
 
 def plain_table(names: Sequence[str], rows: Sequence[Row]) -> ExportedTable:
     """Return rows of texts and numbers as a table, with the type of each column by its values."""
-    columns = [Column(name, _type_of({type(row[place]) for row in rows})) for place, name in enumerate(names)]
+    columns = []
+    for place, name in enumerate(names):
+        kinds = {type(row[place]) for row in rows}
+        number = FieldType.FLOAT if float in kinds else FieldType.INT
+        columns.append(Column(name, FieldType.TEXT if str in kinds else number))
     return ExportedTable(columns=columns, rows=iter(rows))
 
 
-def _type_of(kinds: set[type]) -> FieldType:
-    if str in kinds:
-        return FieldType.TEXT
-    return FieldType.FLOAT if float in kinds else FieldType.INT
-
-
 def plain_values(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
-    """Return the id, the kind and the fields of a record that are shown, as numbers, texts and lists of texts."""
+    """Return the id, the kind and the fields of a record that are shown, as numbers, texts and lists; JSON as it is."""
     values = plain_record(record, spec)
-    return {name: _plain(value, spec.fields.get(name)) for name, value in values.items()}
-
-
-def _plain(value: Any, field: FieldSpec | None) -> Any:
-    """Return a value as a number, a text, or a list of texts; JSON as it is."""
-    is_tags = field is not None and field.type is FieldType.TAGS and value is not None
-    return [tag["value"] for tag in value] if is_tags else value
+    for name, declared in spec.fields.items():
+        if declared.type is FieldType.TAGS and values.get(name) is not None:
+            values[name] = [tag["value"] for tag in values[name]]
+    return values
 
 
 def write(table: ExportedTable, form: ExportFormat) -> Iterator[bytes]:
@@ -149,16 +145,17 @@ def write(table: ExportedTable, form: ExportFormat) -> Iterator[bytes]:
     return pieces
 
 
+def to_download(table: ExportedTable, name: str | None, form: ExportFormat) -> Download:
+    """Return a table as a file to be sent, called by a name."""
+    return Download(name=f"{name or 'records'}.{form}", media_type=MEDIA_TYPES[form], pieces=write(table, form))
+
+
 def _write_csv(table: ExportedTable) -> Iterator[bytes]:
-    yield from _csv_lines([[column.name for column in table.columns]])
-    for rows in iter_batches(table.rows):
-        yield from _csv_lines([[cell_of(value) for value in row] for row in rows])
-
-
-def _csv_lines(rows: Iterable[Row]) -> Iterator[bytes]:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    yield text.getvalue().encode("utf-8", "replace")
+    header: Row = [column.name for column in table.columns]
+    for rows in chain([[header]], iter_batches(table.rows)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([[cell_of(value) for value in row] for row in rows])
+        yield text.getvalue().encode("utf-8", "replace")
 
 
 def _write_jsonl(table: ExportedTable) -> Iterator[bytes]:
@@ -191,14 +188,14 @@ def _write_bibtex(table: ExportedTable) -> Iterator[bytes]:
 def _entry_of(values: Mapping[str, Any], roles: Mapping[FieldRole, str]) -> str:
     told = {name: values.get(roles.get(role, "")) for role, name in CITED.items()}
     texts = {name: " and ".join(texts_of(value)) for name, value in told.items() if value not in (None, [])}
-    year = {"year": texts["year"][:YEAR_DIGITS]} if "year" in texts else {}
-    lines = ",\n".join([f"  {name} = {{{_latex(text)}}}" for name, text in (texts | year).items()])
+    if "year" in texts:
+        texts["year"] = texts["year"][:YEAR_DIGITS]
+    escaped = {
+        name: LATEX_SIGNS.sub(lambda sign: LATEX.get(sign[0], f"\\{sign[0]}"), " ".join(text.split()))
+        for name, text in texts.items()
+    }
+    lines = ",\n".join([f"  {name} = {{{text}}}" for name, text in escaped.items()])
     return f"@misc{{{NO_KEY.sub('-', str(values['id']))},\n{lines}\n}}\n\n"
-
-
-def _latex(text: str) -> str:
-    """Return a text with the signs that LaTeX reads otherwise."""
-    return LATEX_SIGNS.sub(lambda found: LATEX.get(found[0], f"\\{found[0]}"), " ".join(text.split()))
 
 
 def cell_of(value: Any) -> Any:

@@ -31,15 +31,14 @@ def to_arrow(table: ExportedTable) -> Table:
 
 
 def _to_reader(table: ExportedTable) -> RecordBatchReader:
-    schema = Schema([Field(column.name, _arrow_type(column.type)) for column in table.columns])
-    batches = (_to_batch(table.columns, rows, schema) for rows in iter_batches(table.rows))
-    return RecordBatchReader.from_batches(schema, batches)
+    columns = table.columns
+    schema = Schema([Field(column.name, _arrow_type(column.type)) for column in columns])
 
+    def to_batch(rows: Sequence[Row]) -> RecordBatch:
+        arrays = [_to_array(*both) for both in zip(columns, zip(*rows, strict=True), strict=True)]
+        return RecordBatch.from_arrays(arrays, schema=schema)
 
-def _to_batch(columns: Sequence[Column], rows: Sequence[Row], schema: Schema) -> RecordBatch:
-    values = list(zip(*rows, strict=True))
-    arrays = [_to_array(column, some) for column, some in zip(columns, values, strict=True)]
-    return RecordBatch.from_arrays(arrays, schema=schema)
+    return RecordBatchReader.from_batches(schema, map(to_batch, iter_batches(table.rows)))
 
 
 def _to_array(column: Column, values: Sequence[Any]) -> Array:
@@ -70,24 +69,19 @@ def _arrow_type(kind: FieldType) -> DataType:
 
 def write_workbook(table: ExportedTable) -> Iterator[bytes]:
     """Yield a table as a workbook of one sheet."""
-    return _from_file(lambda file: _fill_workbook(file, table))
-
-
-def _fill_workbook(file: IO[bytes], table: ExportedTable) -> None:
     # Texts stay texts: nothing that begins with "=" is computed by whoever opens the file.
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    with Workbook(file, options) as book:
-        sheet = book.add_worksheet()
-        sheet.freeze_panes(1, 0)
-        sheet.write_row(0, 0, [column.name for column in table.columns], book.add_format({"bold": True}))
-        for number, row in enumerate(islice(table.rows, MOST_SHEET_ROWS), start=1):
-            for place, value in enumerate(row):
-                sheet.write(number, place, _sheet_cell(value))
 
+    def fill(file: IO[bytes]) -> None:
+        with Workbook(file, options) as book:
+            sheet = book.add_worksheet()
+            sheet.freeze_panes(1, 0)
+            sheet.write_row(0, 0, [column.name for column in table.columns], book.add_format({"bold": True}))
+            for number, row in enumerate(islice(table.rows, MOST_SHEET_ROWS), start=1):
+                for place, cell in enumerate(map(cell_of, row)):
+                    sheet.write(number, place, cell[:MOST_CELL_CHARS] if isinstance(cell, str) else cell)
 
-def _sheet_cell(value: Any) -> Any:
-    cell = cell_of(value)
-    return cell[:MOST_CELL_CHARS] if isinstance(cell, str) else cell
+    return _from_file(fill)
 
 
 def _from_file(fill: Callable[[IO[bytes]], object]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ own counts, so that further ones can be seen.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -18,16 +18,16 @@ from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.buckets import round_width, usual_range
-from stackroom.generic.record_text import number_in_words
+from stackroom.generic.record import number_in_words
 from stackroom.generic.result_set import search_keys
-from stackroom.generic.shapes import Bar, Facet, FacetValue
+from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams
 from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Range, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
 from stackroom.text.cells.values import bounds_of, text_of
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.filters import KIND, filters_of, shown_number, useful_filters
+from stackroom.tools.filters import BOUNDS, KIND, filters_of, shown_number, useful_filters
 from stackroom.tools.listing import list_in_scope
 from stackroom.tools.reading import plain_reading
 
@@ -109,43 +109,42 @@ class FacetedSet:
     scope: Scope
     query: str
     """The words that are searched for; empty where they only order, or there are none."""
-    filters: Mapping[str, Any]
-    exclude: Mapping[str, Any]
+    params: SearchParams
+    """The call, with its filters and exclusions, and the field or the text that values are looked for by."""
 
     @cached_property
     def keys(self) -> Sequence[Key]:
         """The records of the set."""
         return self._keys_in(self.scope)
 
-    def count_facets(self, *, only: str = "", like: str = "") -> list[Facet]:
+    def count_facets(self) -> list[Facet]:
         """Return the facets, the most useful first; only that of one field where it is named."""
-        known = filters_of(self.view.spec)
+        known, only = filters_of(self.view.spec), self.params.facet
         useful = [*([KIND] if KIND in known else ()), *(field.name for field in useful_filters(self.view.spec))]
-        chosen = [name for name in known if name in self.filters or name in self.exclude]
+        stated = {*(self.params.filters or ()), *(self.params.exclude or ())}
+        chosen = [name for name in known if name in stated]
         if only and only not in known:
             hint, there = did_you_mean(only, list(known)), ", ".join(known) or "none"
             raise InputError(f"'facet': no field '{only[:60]}'{hint} to filter by; there are {there}")
         names = [only] if only else dict.fromkeys((*useful, *chosen))
-        most = VALUES_LIKE if like else VALUES_OF_ONE if only else VALUES_SHOWN
-        facets = (self._facet(name, known[name], like=like, most=most) for name in names)
+        facets = (self._facet(name, known[name]) for name in names)
         return [facet for facet in facets if facet is not None][:MOST_FACETS]
 
-    def _facet(self, name: str, field: FieldSpec, *, like: str, most: int) -> Facet | None:
-        about: dict[str, Any] = {
-            "field": name,
-            "label": self.view.spec.labels.get(name) or label_of(name),
-            "type": field.type.value,
-        }
+    def _facet(self, name: str, field: FieldSpec) -> Facet | None:
+        filters, like = self.params.filters or {}, self.params.like
+        label = self.view.spec.labels.get(name) or label_of(name)
+        about: dict[str, Any] = {"field": name, "label": label, "type": field.type.value}
         if field.filter is FilterKind.RANGE:
             drawn = draw_histogram(self.view.reader.numbers(field.name, self._other_keys(field)), field)
-            chosen = self.filters.get(name) or {}
-            bounds = chosen if isinstance(chosen, Mapping) else {"min": chosen, "max": chosen}
-            ends: dict[str, Any] = {"low": bounds.get("min"), "high": bounds.get("max")}
-            return None if drawn is None else Facet(**about, **drawn, **ends)
-        wanted, left_out = _terms(self.filters.get(name)), _terms(self.exclude.get(name))
+            chosen = filters.get(name) or {}
+            low, high = (chosen.get(end) if isinstance(chosen, Mapping) else chosen for end in BOUNDS)
+            return None if drawn is None else Facet(**about, **drawn, low=low, high=high)
+        wanted, left_out = _terms(filters.get(name)), _terms((self.params.exclude or {}).get(name))
         counts = self._counts(field, wanted)
-        if not (wanted or left_out) and _is_useless(counts):
+        each_has_its_own = len(counts) > VALUES_SHOWN and max(counts.values()) == 1
+        if not (wanted or left_out or (counts and not each_has_its_own)):  # values that part nothing
             return None
+        most = VALUES_LIKE if like else VALUES_OF_ONE if self.params.facet else VALUES_SHOWN
         values = _values(self._like(field, counts, like), wanted, left_out, most=most)
         values = sorted(values, key=lambda one: bounds_of(one.value)) if field.brackets else values
         return Facet(**about, values=values, total=len(counts))
@@ -182,12 +181,9 @@ class FacetedSet:
         """Return the scope without what is wanted of a field, unless a further value of it finds fewer records."""
         if field.filter is FilterKind.ALL_OF:
             return self.scope
-        kept = [
-            condition
-            for condition in self.scope.conditions
-            if not (isinstance(condition, AnyOf | Range) and condition.field == field.name)
-        ]
-        return Scope(conditions=tuple(kept), visibility=self.scope.visibility)
+        conditions = self.scope.conditions
+        kept = (one for one in conditions if not (isinstance(one, AnyOf | Range) and one.field == field.name))
+        return replace(self.scope, conditions=tuple(kept))
 
     def _other_keys(self, field: FieldSpec) -> Sequence[Key]:
         """Return the records that are found whatever is wanted of a field."""
@@ -205,21 +201,12 @@ def _terms(values: Any) -> set[str]:
     return {term_of(text_of(value) if isinstance(value, bool) else str(value)) for value in given}
 
 
-def _is_useless(counts: Counter[str]) -> bool:
-    """Tell whether values part nothing: there is none, or each record has its own."""
-    return not counts or (len(counts) > VALUES_SHOWN and counts.most_common(1)[0][1] == 1)
-
-
 def _values(counts: Counter[str], chosen: set[str], left_out: set[str], *, most: int) -> list[FacetValue]:
     """Return the most frequent values, with those that were chosen or left out among them."""
-    ordered = sorted(counts, key=lambda value: (-counts[value], value))
-    first = ordered[:most]
-    marked = [value for value in ordered if value not in first and term_of(value) in chosen | left_out]
-    known = {term_of(value) for value in counts}
-    gone = sorted(term for term in left_out if term not in known)
+    terms = {value: term_of(value) for value in sorted(counts, key=lambda value: (-counts[value], value))}
+    shown = [value for place, value in enumerate(terms) if place < most or terms[value] in chosen | left_out]
+    gone = sorted(left_out.difference(terms.values()))
     return [
-        FacetValue(
-            value=value, count=counts[value], chosen=term_of(value) in chosen, excluded=term_of(value) in left_out
-        )
-        for value in (*first, *marked, *gone)
+        FacetValue(value=value, count=counts[value], chosen=term in chosen, excluded=term in left_out)
+        for value, term in [*((value, terms[value]) for value in shown), *((term, term) for term in gone)]
     ]

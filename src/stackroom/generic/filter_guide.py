@@ -4,12 +4,12 @@ Of several catalogues, each is named with its most useful fields; those with the
 catalogue, whose schema names the fields, the description has the bounds and values. What has no room is in `browse`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import ExpectedError, did_you_mean
-from stackroom.generic.browse import NumberRanges
-from stackroom.generic.record_text import with_unit
+from stackroom.generic.browse import number_ranges
+from stackroom.generic.record import with_unit
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
@@ -46,19 +46,21 @@ class FilterFacts:
         return self._known[1] if self._known else {}
 
 
-def _read_facts(reader: ShelfReader, fields: Iterable[FieldSpec]) -> Facts:
+def _read_facts(reader: ShelfReader, fields: Sequence[FieldSpec]) -> Facts:
     if reader.count(NO_AUDIENCE) > MOST_RECORDS:
         return {}
-    ranges = NumberRanges(reader, NO_AUDIENCE)
+    ranges = number_ranges(reader, NO_AUDIENCE, fields)
     facts = {
-        field.name: _bounds(ranges, field) if field.filter is FilterKind.RANGE else _few_values(reader, field)
+        field.name: _bounds(field, ranges.get(field.name, {}))
+        if field.filter is FilterKind.RANGE
+        else _few_values(reader, field)
         for field in fields
     }
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _bounds(ranges: NumberRanges, field: FieldSpec) -> str:
-    low, high = (str(bound) for bound in ranges.range_of(field).values() or ("", ""))
+def _bounds(field: FieldSpec, ends: Mapping[str, object]) -> str:
+    low, high = (str(bound) for bound in ends.values() or ("", ""))
     if field.type is FieldType.DATE and low[:4] != high[:4]:
         low, high = low[:4], high[:4]
     return with_unit(f"{low} to {high}", field) if low else ""

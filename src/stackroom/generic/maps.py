@@ -6,7 +6,7 @@ Hidden records, and adult ones, have no place, and take no part in labels, colou
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
@@ -15,18 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
-from stackroom.maps.following import FinishedMaps
-from stackroom.maps.labels import (
-    MapColours,
-    MapLabel,
-    MappedValues,
-    colour_by_numbers,
-    colour_by_values,
-    find_labels,
-    find_steps,
-)
+from stackroom.maps.labels import MapLabel, MappedValues, colour_by_numbers, colour_by_values, find_labels, find_steps
 from stackroom.maps.making import EVERYTHING, SAMPLE, find_rows
 from stackroom.maps.map_file import Keys, Places, find_within, parse_area
 from stackroom.model.hits import Occurrences
@@ -43,137 +34,6 @@ LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 MOST_TITLES = 50_000
 State = Literal["ready", "being made", "no vectors"]
 NO_VALUES = frozenset({"", "unknown", "none", "n/a", "other"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VisibleMap:
-    """The places of the records that a caller sees, in key order, of one view."""
-
-    view: CatalogueView
-    scope: Scope
-    keys: Keys
-    places: Places
-    words: Occurrences
-    unplaced: int
-    """How many records that they see have no place: those without a vector, and those that are too new."""
-    finished: FinishedMaps
-    """The finished maps of one layout, by the records that their callers see."""
-
-    @property
-    def spec(self) -> CatalogueSpec:
-        """The catalogue's declaration."""
-        return self.view.spec
-
-    @property
-    def digest(self) -> bytes:
-        """A digest of the records that are seen: who has the same sees the same."""
-        return sha256(self.keys.tobytes() + self.unplaced.to_bytes(8)).digest()
-
-    def list_colour_fields(self) -> list[dict[str, str]]:
-        """Return the fields that the map can be coloured by, the most telling first, each with its label."""
-        kind = [{"field": KIND_FIELD, "label": "Kind"}] if len(self.spec.kinds) > 1 else []
-        columns = [one for one in self.spec.column_fields if one.facet or (one.is_numeric and one.filter)]
-        columns.sort(key=lambda one: (one.is_numeric, one.type not in LIST_TYPES, not one.facet))
-        return [*({"field": one.name, "label": self.spec.labels[one.name]} for one in columns), *kind]
-
-    def colour_by(self, name: str) -> MapColours:
-        """Return the colours by a field."""
-        known = [colour_field["field"] for colour_field in self.list_colour_fields()]
-        if name not in known:
-            raise InputError(
-                f"'colour': no field '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}"
-            )
-        field = self.spec.fields.get(name)
-        if field is not None and field.is_numeric:
-            return self._colour_by_numbers(field)
-        return colour_by_values(self.places, self.values_of(name))
-
-    def labels(self) -> list[MapLabel]:
-        """Return what is typical of the parts of the map."""
-        facets = [one for one in self.spec.fields.values() if one.facet and not one.is_numeric]
-        lists = self._all_values([facet.name for facet in facets if facet.type in LIST_TYPES])
-        values = lists or self._all_values([facet.name for facet in facets])
-        words = self._mapped(self.words)
-        known = np.unique(words.rows) if len(self.keys) > SAMPLE else None
-        return find_labels(self.places, [*values, words._replace(known=known)])
-
-    def titles(self) -> list[str]:
-        """Return the title of each record."""
-        records = self.view.reader.fetch([Key(key) for key in self.keys.tolist()], scope=self.scope)
-        return [self.spec.title_of(records[key]) if (key := Key(one)) in records else "" for one in self.keys.tolist()]
-
-    def values_of(self, name: str) -> MappedValues:
-        """Return the values of a field at the places of this map."""
-        return self._mapped(self.view.reader.occurrences(name, scope=self.scope))
-
-    def _mapped(self, found: Occurrences) -> MappedValues:
-        rows, is_here = find_rows(self.keys, found.keys)
-        return MappedValues(found.values, found.indexes[is_here], rows[is_here])
-
-    def _all_values(self, names: Sequence[str]) -> list[MappedValues]:
-        """Return those of these fields that have values, without values that say nothing."""
-        return [one for name in names if len((one := _telling(self.values_of(name))).rows)]
-
-    def _colour_by_numbers(self, field: FieldSpec) -> MapColours:
-        numbers = self.view.reader.numbers(field.name, [Key(key) for key in self.keys.tolist()])
-        steps = find_steps(numbers)
-        return colour_by_numbers(numbers, _written_steps(numbers, steps, field), steps)
-
-
-def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap | None:
-    """Return the map of a catalogue as a caller sees it; None where there is none yet, or there are no vectors."""
-    view = catalogue.view()
-    placed = catalogue.map.find(view.reader)
-    if placed is None:
-        return None
-    scope = shown_scope(view, principal.visibility)
-    seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
-    rows, is_there = find_rows(placed.keys, seen)
-    return VisibleMap(
-        view=view,
-        scope=scope,
-        keys=seen[is_there],
-        places=placed.places[rows[is_there]],
-        words=placed.words,
-        unplaced=int(np.count_nonzero(~is_there)),
-        finished=placed.finished,
-    )
-
-
-def in_area(view: CatalogueView, scope: Scope, area: str) -> Scope:
-    """Return a scope with the records in an area of the map alone; as it is without an area."""
-    if not area:
-        return scope
-    placed = view.catalogue.map.find(view.reader)
-    if placed is None:
-        raise InputError(f"'area': '{view.name}' has no map; leave it out")
-    keys = placed.keys[find_within(placed.places, parse_area(area))]
-    return scope.narrowed(AnyOf(KEY_FIELD, tuple(map(str, keys.tolist()))))
-
-
-def _telling(values: MappedValues) -> MappedValues:
-    is_empty = np.array([one.casefold() in NO_VALUES for one in values.values], dtype=bool)
-    if not is_empty.any():
-        return values
-    kept = ~is_empty[values.indexes]
-    return values._replace(indexes=values.indexes[kept], rows=values.rows[kept])
-
-
-def _written_steps(numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec) -> list[str]:
-    """Return the range of each step of a scale, as addresses have it: from its least number to its greatest."""
-    known = numbers[~np.isnan(numbers)]
-    if not len(known):
-        return []
-    bounds = [float(known.min()), *steps]
-    ends = [float(known[known < step].max()) for step in steps] + [float(known.max())]
-    return [f"{shown_number(low, field)}..{shown_number(high, field)}" for low, high in zip(bounds, ends, strict=True)]
-
-
-def _shown_range(written: str, field: FieldSpec) -> str:
-    """Return a range as people read it: dates by their years, and other numbers without their last digits."""
-    is_date = field.type is FieldType.DATE
-    ends = [end[:4] if is_date else f"{float(end):.4g}" if "." in end else end for end in written.split("..")]
-    return "–".join(dict.fromkeys(ends))
 
 
 class MapParams(GenericParams):
@@ -219,6 +79,130 @@ class MapResult(GenericResult):
     titles: list[str] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VisibleMap:
+    """The places of the records that a caller sees, in key order, of one view."""
+
+    view: CatalogueView
+    scope: Scope
+    keys: Keys
+    places: Places
+    words: Occurrences
+    unplaced: int
+    """How many records that they see have no place: those without a vector, and those that are too new."""
+
+    def finish(self, params: MapParams) -> dict[str, Any]:
+        """Return the part of the map that is wanted, in the form of an answer."""
+        keys = [Key(key) for key in self.keys.tolist()]
+        if params.only == "titles":
+            return {"titles": self._titles(keys) if len(keys) <= MOST_TITLES else []}
+        fields = self._colour_fields()
+        colours = {"colour": self._colour(params.colour, fields)}
+        if params.only == "colour":
+            return colours
+        return {
+            "count": len(keys),
+            "unplaced": self.unplaced,
+            "ids": self.view.reader.ids(keys),
+            "places": _base64(self.places.astype("<i2")),
+            "labels": [{"text": one.text, "x": one.x, "y": one.y, "level": one.level} for one in self._labels()],
+            "colours": [{"field": name, "label": label} for name, label in fields.items()],
+            **colours,
+        }
+
+    def _titles(self, keys: Sequence[Key]) -> list[str]:
+        records = self.view.reader.fetch(keys, scope=self.scope)
+        return [self.view.spec.title_of(records[key]) if key in records else "" for key in keys]
+
+    def _colour_fields(self) -> dict[str, str]:
+        """Return the fields that the map can be coloured by, the most telling first, each with its label."""
+        spec = self.view.spec
+        columns = [one for one in spec.column_fields if one.facet or (one.is_numeric and one.filter)]
+        columns.sort(key=lambda one: (one.is_numeric, one.type not in LIST_TYPES, not one.facet))
+        kind = {KIND_FIELD: "Kind"} if len(spec.kinds) > 1 else {}
+        return {**{one.name: spec.labels[one.name] for one in columns}, **kind}
+
+    def _colour(self, wanted: str | None, fields: Mapping[str, str]) -> MapColour | None:
+        """Return the colours by a field, by the most telling one where none is named; None where there is none."""
+        name = next(iter(fields), None) if wanted is None else wanted
+        if name is None:
+            return None
+        if name not in fields:
+            there = f"there are {', '.join(fields)}"
+            raise InputError(f"'colour': no field '{name[:80]}'{did_you_mean(name, list(fields))}; {there}")
+        field = self.view.spec.fields.get(name)
+        if field is not None and field.is_numeric:
+            numbers = self.view.reader.numbers(field.name, [Key(key) for key in self.keys.tolist()])
+            steps = find_steps(numbers)
+            colours = colour_by_numbers(numbers, _written_steps(numbers, steps, field), steps)
+        else:
+            colours = colour_by_values(self.places, self._values_of(name))
+        shown = [_shown_range(value, field) if field and colours.is_ordered else value for value in colours.values]
+        counted = zip(shown, colours.counts, colours.values, strict=True)
+        return MapColour(
+            field=name,
+            label=fields[name],
+            filter=next((known for known, one in filters_of(self.view.spec).items() if one.name == name), None),
+            ordered=colours.is_ordered,
+            values=[ColourCount(value=value, count=count, wanted=wanted) for value, count, wanted in counted],
+            codes=_base64(colours.codes),
+        )
+
+    def _labels(self) -> list[MapLabel]:
+        """Return what is typical of the parts of the map."""
+        facets = [one for one in self.view.spec.fields.values() if one.facet and not one.is_numeric]
+        lists = self._telling_values([facet for facet in facets if facet.type in LIST_TYPES])
+        words = self._mapped(self.words)
+        known = np.unique(words.rows) if len(self.keys) > SAMPLE else None
+        return find_labels(self.places, [*(lists or self._telling_values(facets)), words._replace(known=known)])
+
+    def _telling_values(self, fields: Sequence[FieldSpec]) -> list[MappedValues]:
+        """Return those of these fields that have values, without values that say nothing."""
+        telling = []
+        for field in fields:
+            values = self._values_of(field.name)
+            says = np.array([value.casefold() not in NO_VALUES for value in values.values], dtype=bool)
+            kept = says[values.indexes]
+            telling.append(values._replace(indexes=values.indexes[kept], rows=values.rows[kept]))
+        return [values for values in telling if len(values.rows)]
+
+    def _values_of(self, name: str) -> MappedValues:
+        return self._mapped(self.view.reader.occurrences(name, scope=self.scope))
+
+    def _mapped(self, found: Occurrences) -> MappedValues:
+        """Return values at the places of this map."""
+        rows, is_here = find_rows(self.keys, found.keys)
+        return MappedValues(found.values, found.indexes[is_here], rows[is_here])
+
+
+def in_area(view: CatalogueView, scope: Scope, area: str) -> Scope:
+    """Return a scope with the records in an area of the map alone; as it is without an area."""
+    if not area:
+        return scope
+    placed = view.catalogue.map.find(view.reader)
+    if placed is None:
+        raise InputError(f"'area': '{view.name}' has no map; leave it out")
+    keys = placed.keys[find_within(placed.places, parse_area(area))]
+    return scope.narrowed(AnyOf(KEY_FIELD, tuple(map(str, keys.tolist()))))
+
+
+def _written_steps(numbers: NDArray[np.float64], steps: Sequence[float], field: FieldSpec) -> list[str]:
+    """Return the range of each step of a scale, as addresses have it: from its least number to its greatest."""
+    known = numbers[~np.isnan(numbers)]
+    if not len(known):
+        return []
+    bounds = [float(known.min()), *steps]
+    ends = [float(known[known < step].max()) for step in steps] + [float(known.max())]
+    return [f"{shown_number(low, field)}..{shown_number(high, field)}" for low, high in zip(bounds, ends, strict=True)]
+
+
+def _shown_range(written: str, field: FieldSpec) -> str:
+    """Return a range as people read it: dates by their years, and other numbers without their last digits."""
+    is_date = field.type is FieldType.DATE
+    ends = [end[:4] if is_date else f"{float(end):.4g}" if "." in end else end for end in written.split("..")]
+    return "–".join(dict.fromkeys(ends))
+
+
 def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
     """Declare the map of a catalogue, for pages."""
     return catalogue_tool(
@@ -237,47 +221,25 @@ def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
 
 def _show_map(catalogue: OpenCatalogue, params: MapParams, principal: Principal) -> MapResult:
     """Return a map, or why there is none; to callers who see the same, until something changes, it is made once."""
-    seen = find_visible(catalogue, principal)
-    if seen is None:
-        state: State = "no vectors" if catalogue.shelf.reader().model is None else "being made"
+    view = catalogue.view()
+    placed = catalogue.map.find(view.reader)
+    if placed is None:
+        state: State = "no vectors" if view.reader.model is None else "being made"
         return MapResult(catalogue=catalogue.name, state=state)
-    made = seen.finished.find_or_make((seen.digest, params), lambda: _finish(seen, params))
-    return MapResult(catalogue=catalogue.name, state="ready", **made)
-
-
-def _finish(seen: VisibleMap, params: MapParams) -> dict[str, Any]:
-    if params.only == "titles":
-        return {"titles": seen.titles() if len(seen.keys) <= MOST_TITLES else []}
-    colours = {"colour": _shown_colour(seen, params.colour)}
-    if params.only == "colour":
-        return colours
-    return {
-        "count": len(seen.keys),
-        "unplaced": seen.unplaced,
-        "ids": seen.view.reader.ids([Key(key) for key in seen.keys.tolist()]),
-        "places": _base64(seen.places.astype("<i2")),
-        "labels": [{"text": one.text, "x": one.x, "y": one.y, "level": one.level} for one in seen.labels()],
-        "colours": seen.list_colour_fields(),
-        **colours,
-    }
-
-
-def _shown_colour(seen: VisibleMap, wanted: str | None) -> MapColour | None:
-    fields = seen.list_colour_fields()
-    if wanted is None and not fields:
-        return None
-    name = wanted if wanted is not None else fields[0]["field"]
-    colours, field = seen.colour_by(name), seen.spec.fields.get(name)
-    shown = [_shown_range(value, field) if field and colours.is_ordered else value for value in colours.values]
-    counted = zip(shown, colours.counts, colours.values, strict=True)
-    return MapColour(
-        field=name,
-        label=next(one["label"] for one in fields if one["field"] == name),
-        filter=next((known for known, one in filters_of(seen.spec).items() if one.name == name), None),
-        ordered=colours.is_ordered,
-        values=[ColourCount(value=value, count=count, wanted=wanted) for value, count, wanted in counted],
-        codes=_base64(colours.codes),
+    scope = shown_scope(view, principal.visibility)
+    seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
+    rows, is_there = find_rows(placed.keys, seen)
+    visible = VisibleMap(
+        view=view,
+        scope=scope,
+        keys=seen[is_there],
+        places=placed.places[rows[is_there]],
+        words=placed.words,
+        unplaced=int(np.count_nonzero(~is_there)),
     )
+    digest = sha256(visible.keys.tobytes() + visible.unplaced.to_bytes(8)).digest()
+    made = placed.finished.find_or_make((digest, params), lambda: visible.finish(params))
+    return MapResult(catalogue=catalogue.name, state="ready", **made)
 
 
 def _base64(array: np.ndarray[Any, Any]) -> str:

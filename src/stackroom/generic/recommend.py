@@ -3,9 +3,10 @@
 Every catalogue with vectors or tags can be asked. Records are compared with those of the kinds that are liked.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ from stackroom.generic.shapes import DrawnParams, ForPages, RecordsResult, Shown
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
-from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
+from stackroom.recommend.recommender import Placing, Recommendations, Request
 from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
 from stackroom.tools.budget import PricedParams
@@ -83,8 +84,7 @@ class RecommendResult(RecordsResult):
     signals: ForPages[list[Signal] | None] = when_known()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tray:
+class _Tray(NamedTuple):
     """The records of a call that exist and may be seen, and the names that mean none."""
 
     likes: tuple[NameChoice, ...]
@@ -92,36 +92,32 @@ class _Tray:
     unknown: tuple[NameChoice, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Recommended:
-    """Recommendations, and what they were asked with."""
-
-    spec: CatalogueSpec
-    tray: _Tray
-    answer: Recommendations
-    notes: list[str]
-
-
 def recommend_by_taste(
     view: CatalogueView, principal: Principal, params: RecommendParams, form: RecordForm
 ) -> RecommendResult:
-    """Return what suits a taste."""
-    found = _recommended(view, principal, params)
-    spec, answer, tray = found.spec, found.answer, found.tray
+    """Return what suits a taste; for pages with what speaks for each record, and what was asked for by name."""
+    tray, answer, notes = _recommended(view, principal, params)
     ordered = sorted(answer.items, key=lambda item: (-item.chosen_by, item.record.id))
-    drawn: dict[str, Any] = {}
+    ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in ordered]
+    results, drawn = shape_records(ranked, form), dict[str, Any]()
     if params.include:
+        spec = taste_spec(view.spec, params.weights)
+        values = [signal_values(item.signals, spec) for item in ordered]
+        results = [
+            shown.model_copy(update={"signals": {name: round(value, 4) for name, value in signals.items()}})
+            for shown, signals in zip(results, values, strict=True)
+        ]
+        named = {"likes": tray.likes, "dislikes": tray.dislikes}
         drawn = {
-            "likes": _tray_records(view, tray.likes, form),
-            "dislikes": _tray_records(view, tray.dislikes, form),
+            **{
+                name: shape_records([RankedRecord(view=view, record=one.record) for one in some if one.record], form)
+                for name, some in named.items()
+            },
             "taste": list(answer.taste_tags),
             "signals": [_signal(weight) for weight in signal_weights(spec)],
         }
     return RecommendResult(
-        results=_shaped(view, ordered, spec, form, with_signals=bool(params.include)),
-        **_understood(answer, is_described=not tray.likes),
-        notes=[*found.notes, *answer.notes],
-        **drawn,
+        results=results, **_understood(answer, is_described=not tray.likes), notes=[*notes, *answer.notes], **drawn
     )
 
 
@@ -129,43 +125,47 @@ def place_by_taste(
     view: CatalogueView, principal: Principal, params: RecommendParams, about: RecordId
 ) -> Placing | None:
     """Return the place of one record among the recommendations for a taste."""
-    return _recommended(view, principal, params, about=about).answer.placing
+    _, answer, _ = _recommended(view, principal, params, about=about)
+    return answer.placing
 
 
 def _recommended(
     view: CatalogueView, principal: Principal, params: RecommendParams, *, about: RecordId | None = None
-) -> _Recommended:
+) -> tuple[_Tray, Recommendations, list[str]]:
+    """Return what was asked for by name, the recommendations, and notes on how the call was understood."""
     spec, seen = taste_spec(view.spec, params.weights), Scope(visibility=principal.visibility)
     tray = _find_tray(view, params, seen)
-    _require_taste(tray, params)
-    conditions, notes = _filters(view, principal, params)
+    if not tray.likes and not params.wishes.strip():
+        if params.likes:
+            raise InputError(f"'likes': {'; '.join(map(_unknown, tray.unknown))}")
+        raise InputError("'likes' and 'wishes' are empty; like a record, or say in a sentence what you want")
+    scope, notes = Scope(), list[str]()
+    if params.filters:
+        asked = ScopeRequest(
+            query="",
+            visibility=principal.visibility,
+            conditions=partial(parse_filters, params.filters),
+            with_adult=lambda _spec: True,
+        )
+        scope, notes = scope_of(view, asked)
     request = Request(
         titles=(),
         preferences=params.wishes,
         exclude=tuple(params.exclude),
-        conditions=(*conditions, *_of_liked_kinds(conditions, tray, spec)),
+        conditions=(*scope.conditions, *_of_liked_kinds(scope.conditions, tray, spec)),
         limit=params.limit,
         may_describe=True,
         about=about,
     )
     recommender = replace(view.catalogue.recommender, spec=spec)
     answer = recommender.recommend_for(view.reader, tray.likes, request, scope=seen, disliked=tray.dislikes)
-    said = [*notes, *_about_tray(tray)]
-    return _Recommended(spec=spec, tray=tray, answer=answer, notes=said)
-
-
-def _filters(
-    view: CatalogueView, principal: Principal, params: RecommendParams
-) -> tuple[tuple[Condition, ...], list[str]]:
-    """Return the conditions of the filters, with the values that are meant, and notes on these."""
-    asked = ScopeRequest(
-        query="",
-        visibility=principal.visibility,
-        conditions=lambda spec: parse_filters(params.filters or {}, spec),
-        with_adult=lambda _spec: True,
-    )
-    scope, notes = scope_of(view, asked) if params.filters else (Scope(), [])
-    return scope.conditions, notes
+    doubts = [
+        f"'{choice.asked[:80]}' was taken for '{choice.title}' {choice.doubt}"
+        for choice in (*tray.likes, *tray.dislikes)
+        if choice.doubt
+    ]
+    left_aside = [f"{_unknown(choice)}, so it was left aside" for choice in tray.unknown]
+    return tray, answer, [*notes, *doubts, *left_aside]
 
 
 def _find_tray(view: CatalogueView, params: RecommendParams, scope: Scope) -> _Tray:
@@ -186,27 +186,9 @@ def _find(view: CatalogueView, stated: str, scope: Scope) -> NameChoice:
     return view.resolve(stated, scope=scope)
 
 
-def _about_tray(tray: _Tray) -> list[str]:
-    """Return what is in doubt about a title, and the names that mean no record, with those that are like them."""
-    doubts = [
-        f"'{choice.asked[:80]}' was taken for '{choice.title}' {choice.doubt}"
-        for choice in (*tray.likes, *tray.dislikes)
-        if choice.doubt
-    ]
-    return [*doubts, *(f"{_unknown(choice)}, so it was left aside" for choice in tray.unknown)]
-
-
 def _unknown(choice: NameChoice) -> str:
     hint = f" (did you mean {', '.join(choice.suggestions)}?)" if choice.suggestions else ""
     return f"'{choice.asked[:80]}' is not in the catalogue{hint}"
-
-
-def _require_taste(tray: _Tray, params: RecommendParams) -> None:
-    if tray.likes or params.wishes.strip():
-        return
-    if params.likes:
-        raise InputError(f"'likes': {'; '.join(map(_unknown, tray.unknown))}")
-    raise InputError("'likes' and 'wishes' are empty; like a record, or say in a sentence what you want")
 
 
 def _of_liked_kinds(conditions: Iterable[Condition], tray: _Tray, spec: CatalogueSpec) -> list[Condition]:
@@ -216,22 +198,6 @@ def _of_liked_kinds(conditions: Iterable[Condition], tray: _Tray, spec: Catalogu
     kinds = tuple(dict.fromkeys(like.record.kind for like in tray.likes if like.record))
     hidden = spec.kinds_hidden_from_search
     return [AnyOf(KIND_FIELD, kinds)] if kinds else [NoneOf(KIND_FIELD, hidden)] if hidden else []
-
-
-def _shaped(
-    view: CatalogueView, items: Sequence[Recommendation], spec: CatalogueSpec, form: RecordForm, *, with_signals: bool
-) -> list[ShownRecord]:
-    ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in items]
-    if not with_signals:
-        return shape_records(ranked, form)
-    signals = [{name: round(value, 4) for name, value in signal_values(item.signals, spec).items()} for item in items]
-    shaped = shape_records(ranked, form)
-    return [shown.model_copy(update={"signals": some}) for shown, some in zip(shaped, signals, strict=True)]
-
-
-def _tray_records(view: CatalogueView, choices: Iterable[NameChoice], form: RecordForm) -> list[ShownRecord]:
-    """Return the records of the tray that exist, so that a shared address shows them by name."""
-    return shape_records([RankedRecord(view=view, record=choice.record) for choice in choices if choice.record], form)
 
 
 def _signal(weight: SignalWeight) -> Signal:

@@ -1,36 +1,35 @@
-"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
+"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations.
 
+In words it is all of its fields, or the few that say most on one line.
+"""
+
+import json
+import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.labels import label_of
+from stackroom.catalogue.labels import TIME_UNITS, label_of, length_in_words
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
+from stackroom.catalogue.telling import FEWEST, rank_fields, telling_fields
 from stackroom.errors import InputError
-from stackroom.generic.record_text import (
-    BETWEEN_FIELDS,
-    body_of,
-    field_line,
-    find_page,
-    has_value,
-    plain_fields,
-    short_value,
-    snippet_of,
-    table_columns,
-    told_fields,
-)
-from stackroom.generic.shapes import RecordField, ShownRecord, Tile, TileField
+from stackroom.generic.shapes import FetchResult, RecordField, Relation, ShownRecord, Tile, TileField, pieces_of
 from stackroom.ingest.ledger import find_places, find_written
 from stackroom.ingest.values import READERS
 from stackroom.library import LEDGER_FILE
 from stackroom.model.hits import Label, Why
-from stackroom.model.record import Record, RecordId
+from stackroom.model.record import Record, RecordId, Value
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.sources.location import shown_name
+from stackroom.text.cells.values import in_unit
 from stackroom.text.normalise import meant
+from stackroom.text.safe import shorten
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, uri_of
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.spec import shape_why
@@ -40,18 +39,20 @@ FIRST_LINE, LAST_LINE = "first_line", "last_line"
 
 
 def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
-    """Return the file and place of each of these records that came from a source."""
+    """Return the file and place of each of these records that came from a source, as `films.csv, line 12`."""
     if catalogue.folder is None:
         return {}
     by_id = {record.id: record for record in records}
     found = find_places(catalogue.folder / LEDGER_FILE, by_id)
     names = {source: shown_name(source) for source in {source for source, _ in found.values()}}
-    return {one: _file_place(names[source], row, by_id[one]) for one, (source, row) in found.items()}
-
-
-def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
-    """Return the file and place of a record; None where they are not known."""
-    return list_places(catalogue, [record]).get(record.id)
+    places = {}
+    for record_id, (source, row) in found.items():
+        fields = by_id[record_id].fields
+        first, last = fields.get(FIRST_LINE), fields.get(LAST_LINE)
+        lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
+        name = names[source] if names[source] != row else ""
+        places[record_id] = ", ".join([part for part in (name, row, lines) if part])
+    return places
 
 
 def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
@@ -63,13 +64,6 @@ def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
             if fields[name].shown and READERS[fields[name].type](texts[name], fields[name]) == record.get(name):
                 shown[name] = texts[name]
     return shown
-
-
-def _file_place(name: str, row: str, record: Record) -> str:
-    """Return a place as `films.csv, line 12`; of the source the name alone."""
-    first, last = record.fields.get(FIRST_LINE), record.fields.get(LAST_LINE)
-    lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
-    return ", ".join([part for part in (name if name != row else "", row, lines) if part])
 
 
 MEDIA_PATH = "/v1/media"
@@ -142,9 +136,10 @@ def shape_tile(
     """Return a record as pages draw it."""
     line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
     told = [field for field in told_fields(record, spec) if field not in line]
+    kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
     return Tile(
         kind=record.kind,
-        line=_line(record, spec, line),
+        line=BETWEEN_FIELDS.join(filter(None, [kind, *(short_value(record.get(one.name), one) for one in line)])),
         text=snippet_of(record, spec),
         fields=[
             TileField(field=field.name, label=spec.labels[field.name], value=short_value(record.get(field.name), field))
@@ -156,12 +151,6 @@ def shape_tile(
         if has_cells
         else None,
     )
-
-
-def _line(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec]) -> str:
-    kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
-    values = [short_value(record.get(field.name), field) for field in fields]
-    return BETWEEN_FIELDS.join(part for part in (kind, *values) if part)
 
 
 def find_image(catalogue: str, record_id: RecordId, media: CallerMedia) -> str | None:
@@ -178,14 +167,12 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
     copied = {relation.field for relation in spec.relations if relation.copies}
     return [
         RecordField(
-            field=field.name,
-            label=spec.labels[field.name],
-            type=field.type,
-            role=field.role,
-            filter=filter_of(field),
+            **describe_field(spec, field.name, field),
             value=plain.get(field.name),
             text=_text(record, field),
-            is_shown=has_value(record, field) and field.name not in related and not _is_picture_file(field),
+            is_shown=has_value(record, field)
+            and field.name not in related
+            and (field.role, field.type) != (FieldRole.PICTURE, FieldType.TEXT),
             is_edited=field.is_of(record.kind) and field.type is not FieldType.JSON and field.name not in copied,
             required=field.required,
             choices=list(field.values),
@@ -196,20 +183,16 @@ def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collectio
     ]
 
 
-def _is_picture_file(field: FieldSpec) -> bool:
-    return field.role is FieldRole.PICTURE and field.type is FieldType.TEXT
-
-
 def _text(record: Record, field: FieldSpec) -> str:
     value = record.get(field.name)
     return short_value(value, field) if field.is_numeric else ", ".join(map(field.in_words, texts_of(value)))
 
 
-def filter_of(field: FieldSpec) -> str | None:
-    """Return how a field is filtered by: by values, by a range, or not at all."""
-    if field.filter is None:
-        return None
-    return "range" if field.filter is FilterKind.RANGE else "values"
+def describe_field(spec: CatalogueSpec, name: str, field: FieldSpec) -> dict[str, Any]:
+    """Return a field under a name, with its label, its type and role, and how it is filtered by."""
+    by = "range" if field.filter is FilterKind.RANGE else "values" if field.filter else None
+    label = spec.labels.get(name) or label_of(name)
+    return {"field": name, "label": label, "type": field.type, "role": field.role, "filter": by}
 
 
 RELATED = "Related"
@@ -218,27 +201,37 @@ PAGES_TRIED = 60
 ID_ENDING = re.compile("_ids?$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelatedRecords:
+class RelatedRecords(NamedTuple):
     """The records of one relation, and how many there are."""
 
     name: str
-    records: tuple[Record, ...]
+    records: list[Record]
     total: int
 
 
-def list_related(view: CatalogueView, record: Record, scope: Scope) -> list[RelatedRecords]:
-    """Return the related records that the caller may see, one entry for each relation that has some."""
+def draw_record(view: CatalogueView, record: Record, scope: Scope, media: CallerMedia) -> dict[str, Any]:
+    """Return the parts of a record for pages, with the related records that the caller may see."""
     found = [*_named(view, record, scope), *_naming(view, record, scope), _by_pages(view, record, scope)]
-    return [one for one in found if one.records]
-
-
-def fields_of_relations(view: CatalogueView, related: Iterable[RelatedRecords]) -> set[str]:
-    """Return the fields that only have ids, names or pages of related records, which are shown themselves."""
-    shown = {one.name for one in related}
-    by_pages = view.spec.recommend.related.field if view.spec.recommend else ""
-    copied = {relation.copies for relation in view.spec.relations if label_of(relation.copies) in shown}
-    return {*(relation.field for relation in view.spec.relations), *copied, *([by_pages] if RELATED in shown else [])}
+    related, relations = [one for one in found if one.records], view.spec.relations
+    shown, form = {one.name for one in related}, RecordForm(media=media)
+    by_pages = [view.spec.recommend.related.field] if view.spec.recommend and RELATED in shown else []
+    copied = [relation.copies for relation in relations if label_of(relation.copies) in shown]
+    return {
+        "tile": shape_tile(view.spec, view.name, record, media),
+        "fields": shape_fields(
+            view.catalogue, record, related={*(relation.field for relation in relations), *copied, *by_pages}
+        ),
+        "relations": [
+            Relation(
+                name=some.name,
+                results=shape_records([RankedRecord(view=view, record=other) for other in some.records], form),
+                total=some.total,
+            )
+            for some in related
+        ],
+        "has_vectors": view.reader.model is not None,
+        "editable": view.spec.editable,
+    }
 
 
 def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
@@ -267,16 +260,206 @@ def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> RelatedRecor
     """Return the records whose pages this one names, as sequels are named."""
     related = view.spec.recommend.related if view.spec.recommend else None
     pages = texts_of(record.get(related.field))[:PAGES_TRIED] if related and related.field else []
-    found = [one for page in pages if (one := view.find_stated(page, scope=scope)) and one.id != record.id]
-    records = list({one.id: one for one in found}.values())
-    return _related(RELATED, records, len(records))
+    found = (view.find_stated(page, scope=scope) for page in pages)
+    return _related(RELATED, list({one.id: one for one in found if one and one.id != record.id}.values()), 0)
 
 
-def _related(name: str, records: Iterable[Record], total: int) -> RelatedRecords:
-    shown = tuple(records)[:MOST_SHOWN]
-    return RelatedRecords(name=label_of(name), records=shown, total=max(total, len(shown)))
+def _related(name: str, records: list[Record], total: int) -> RelatedRecords:
+    return RelatedRecords(label_of(name), records[:MOST_SHOWN], max(total, len(records)))
 
 
 def _place(view: CatalogueView, record: Record, relation: RelationSpec) -> tuple[float, str]:
     number = record.get(relation.order) if relation.order else None
     return (float(number) if isinstance(number, int | float) else 0.0, view.spec.title_of(record))
+
+
+VALUES_ON_A_LINE = 5
+VALUE_CHARS = 80
+SNIPPET_CHARS = 240
+DECIMALS = 4
+MOST_PLACES = 200
+"""How many places of words are looked at for the best part of a text."""
+QUERY_WORD = re.compile(r"[^\W_]{3,}")
+BETWEEN_FIELDS = " · "
+PAGE = re.compile(r"https?://\S+", re.IGNORECASE)
+MEDIA = re.compile(r"\.(jpe?g|png|gif|webp|svg|mp3|mp4|wav|ogg|webm)([?#]\S*)?$", re.IGNORECASE)
+NOT_IN_TABLES = (FieldType.JSON, FieldType.URL)
+NOT_CELLS = (FieldRole.TITLE, FieldRole.BODY)
+MOST_COLUMNS = 12
+
+
+def record_text(record: Record, spec: CatalogueSpec) -> str:
+    """Return a record as text, one line per field; a text with which another one begins is left out."""
+    fields = [field for field in spec.fields.values() if field.shown]
+    shown = [(field, _value_text(record.fields.get(field.name), field)) for field in fields]
+    texts = [text for _, text in shown]
+    return "\n".join(f"{field.name}: {text}" for field, text in shown if text and not _begins_another(text, texts))
+
+
+def fetch_record(catalogue: OpenCatalogue, record: Record, *, start: int) -> FetchResult:
+    """Return a whole record, or what follows so many words of its text."""
+    spec, text = catalogue.spec, record_text(record, catalogue.spec)
+    if start and not (text := "".join(pieces_of(text)[start:])):
+        raise InputError(f"'cursor' is not valid here; this record has fewer than {start} words")
+    return FetchResult(
+        id=address_of(catalogue.name, record.id),
+        title=spec.title_of(record),
+        text=text,
+        url=url_of(spec, catalogue.name, record),
+        metadata={} if start else plain_record(record, spec),
+        origin=list_places(catalogue, [record]).get(record.id),
+        written={} if start else list_written(catalogue, record),
+    )
+
+
+def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] = ()) -> list[FieldSpec]:
+    """Return the telling fields that a record has, those that were asked for, and others where it lacks some.
+
+    Of a record that has none of these and no body text, they are any that it has.
+    """
+    kind = record.kind if len(spec.kinds) > 1 else ""
+    named = [spec.fields[name] for name in asked if name in spec.fields]
+    stated = {field.name: field for field in (*telling_fields(spec, kind=kind), *named)}
+    told = [field for field in stated.values() if field.shown and has_value(record, field)]
+    if len(told) < FEWEST and not (told and spec.telling):
+        others = [field for field in rank_fields(spec, kind=kind) if field.name not in stated]
+        told += [field for field in others if has_value(record, field)][: FEWEST - len(told)]
+    if told or body_of(record, spec):
+        return told
+    shown = [field for field in spec.fields.values() if field.shown and field.role is not FieldRole.TITLE]
+    return [field for field in shown if has_value(record, field)][:FEWEST]
+
+
+def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
+    """Return fields of a record on one line, with their names, of which one may be that of its unit: `minutes: 90`."""
+    values = [(field, record.fields.get(field.name)) for field in fields]
+    texts = [
+        with_unit(number_text(value), field) if isinstance(value, int | float) else short_value(value, field)
+        for field, value in values
+    ]
+    return BETWEEN_FIELDS.join([f"{field.name}: {text}" for (field, _), text in zip(values, texts, strict=True)])
+
+
+def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
+    """Return fields of a record as values: bare numbers as they are, texts cut, and the first values of a list."""
+    return {field.name: _plain_value(record.fields.get(field.name), field) for field in fields}
+
+
+def short_value(value: Value, field: FieldSpec) -> str:
+    """Return a value on part of a line: the first of a list, texts cut, numbers without needless decimals."""
+    if field.type is FieldType.JSON:
+        return shorten(json.dumps(value, ensure_ascii=False), VALUE_CHARS)
+    if isinstance(value, int | float):
+        return number_in_words(value, field)
+    texts = [field.in_words(text) for text in texts_of(value) if field.says(text)]
+    more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
+    return ", ".join([*_short_lines(texts[:VALUES_ON_A_LINE]), *more])
+
+
+def number_text(number: float) -> str:
+    """Return a number as people write it."""
+    short = round(number, DECIMALS)
+    return str(int(short) if float(short).is_integer() else short)
+
+
+def number_in_words(number: float, field: FieldSpec) -> str:
+    """Return a number of a field with its unit: `45 %`, `2 h 10 min`."""
+    if (unit := field.time_unit) in TIME_UNITS:
+        return length_in_words(number, unit)
+    return with_unit(number_text(number), field)
+
+
+def with_unit(text: str, field: FieldSpec) -> str:
+    """Return a number of a field with its unit, if it has one."""
+    return in_unit(text, field.unit) if field.unit else text
+
+
+def has_value(record: Record, field: FieldSpec) -> bool:
+    """Tell whether a record has something to show in a field."""
+    value = record.fields.get(field.name)
+    if isinstance(value, str):
+        return field.says(value)
+    if not isinstance(value, tuple | list):
+        return value is not None
+    return bool("".join(texts_of(value)).strip())
+
+
+def body_of(record: Record, spec: CatalogueSpec) -> str:
+    """Return a record's description or passage; empty where it has none."""
+    body = spec.field_with_role(FieldRole.BODY)
+    return str(record.fields.get(body.name) or "").strip() if body else ""
+
+
+def snippet_of(record: Record, spec: CatalogueSpec, *, query: str = "") -> str:
+    """Return the part of a record's description or passage that has most of a query's words, else its beginning."""
+    text = " ".join(body_of(record, spec).split())
+    if len(text) <= SNIPPET_CHARS or not query:
+        return shorten(text, SNIPPET_CHARS)
+    start = _find_passage(text, [word[: max(4, len(word) - 2)] for word in QUERY_WORD.findall(query.casefold())])
+    return f"… {shorten(text[start:], SNIPPET_CHARS)}" if start else shorten(text, SNIPPET_CHARS)
+
+
+def _find_passage(text: str, stems: list[str]) -> int:
+    """Return where to begin so that most words begin like one of the stems; a rare one counts more than a frequent."""
+    folded = text.casefold()
+    if len(folded) != len(text) or not stems:
+        return 0
+    places = re.finditer(rf"\b(?:{'|'.join(map(re.escape, stems))})", folded)
+    found = [(match.start(), match[0]) for match in islice(places, MOST_PLACES)]
+    counts = Counter(stem for _, stem in found)
+
+    def worth(start: int) -> float:
+        here = {stem for at, stem in found if start <= at < start + SNIPPET_CHARS}
+        return math.fsum(1 / counts[stem] for stem in here)  # the same in whichever order a set has them
+
+    last = len(text) - SNIPPET_CHARS
+    best = max((min(max(at - 60, 0), last) for at, _ in found), key=worth, default=0)
+    return folded.find(" ", best) + 1 if best and worth(best) > worth(0) else 0
+
+
+def find_page(record: Record, spec: CatalogueSpec) -> str | None:
+    """Return the record's own page on the web: its first link, or one of its pages at the sources; None without any."""
+    for name in spec.link_names:
+        for link in texts_of(record.fields.get(name)):
+            if PAGE.fullmatch(link) and not MEDIA.search(link):
+                return link
+    return None
+
+
+def _plain_value(value: Value, field: FieldSpec) -> Any:
+    if field.type is FieldType.JSON:
+        return short_value(value, field)
+    if field.unit and isinstance(value, int | float):
+        return with_unit(number_text(value), field)
+    if isinstance(value, tuple | list):
+        return _short_lines(texts_of(value)[:VALUES_ON_A_LINE])
+    return _short_lines([value])[0] if isinstance(value, str) else value
+
+
+def _value_text(value: Value, field: FieldSpec) -> str:
+    if field.type is FieldType.JSON and value is not None:
+        return json.dumps(value, ensure_ascii=False)
+    text = ", ".join(texts_of(value))
+    return with_unit(text, field) if text else ""
+
+
+def _begins_another(text: str, others: list[str]) -> bool:
+    """Tell whether a long text is the beginning of a longer one, whatever their blanks."""
+    if len(text) <= SNIPPET_CHARS:
+        return False
+    words = " ".join(text.split()).removesuffix(" …")
+    longer = [other[: 2 * len(text)] for other in others if len(other) > len(text)]
+    return any(" ".join(one.split()).startswith(words) for one in longer)
+
+
+def _short_lines(texts: Iterable[str]) -> list[str]:
+    lines = [" ".join(text.split()) for text in texts]
+    return [line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS) for line in lines]
+
+
+def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that a table has columns for beside the title, the most telling first."""
+    shown = [field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES]
+    telling = [field for field in telling_fields(spec) if field in shown]
+    rest = [field for field in shown if field not in telling and field.needs_column and field.role not in NOT_CELLS]
+    return [*telling, *rest][:MOST_COLUMNS]

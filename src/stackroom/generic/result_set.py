@@ -7,8 +7,7 @@ more than a mood leave no record out that has the filters: they order them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
@@ -16,11 +15,11 @@ from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import LeftOut, SearchParams, Understood, UnderstoodPhrase
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
+from stackroom.model.scope import KIND_FIELD, NoneOf, Scope, Visibility
 from stackroom.search.values import adult_conditions
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, promise_notes, unread_notes
-from stackroom.tools.filters import stated_filters
-from stackroom.tools.listing import EVERY
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, address_of, ask_each, promise_notes, unread_notes
+from stackroom.tools.filters import ADULT, stated_filters
+from stackroom.tools.listing import EVERY, is_list, list_in_scope
 from stackroom.tools.merge import (
     FURTHEST,
     NEAREST_SHOWN,
@@ -32,10 +31,11 @@ from stackroom.tools.merge import (
     search_scopes,
     word_notes,
 )
-from stackroom.tools.reading import ReadQuestion, counted, in_order, list_strengths
+from stackroom.tools.reading import ReadQuestion, counted, in_order, list_strengths, plain_reading
 from stackroom.tools.spec import verdict_of
 
 BATCH = 1_000
+MOST_KEYS = 250_000
 DEEP = 400
 """How many hits of a search are looked at for the records with evidence beyond those that it lists."""
 
@@ -111,21 +111,41 @@ def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView
     return next(iter(views.found.values()))
 
 
-def search_page(
-    views: ByCatalogue[CatalogueView],
-    scopes: Mapping[str, Scope],
-    query: str,
-    *,
-    start: int,
-    limit: int,
-    explain: bool = False,
-    pool: Executor | None = None,
+def find_page(
+    params: SearchParams,
+    scoped: CatalogueScopes,
     readings: Mapping[str, ReadQuestion],
+    visibility: Visibility,
+    *,
+    pool: Executor,
 ) -> ResultSet:
-    """Search several catalogues, each in its scope, and return a page of what they found, merged by strength."""
+    """Return the page that a call asks for: of named records, of a list, or of a search merged by strength."""
+    views, start, limit = scoped.views, params.start, params.limit
+    if params.ids:
+        view, scope = only_view(views, "ids"), Scope(visibility=visibility)
+        stated = [RecordId(record_id.removeprefix(f"{view.name}/")) for record_id in dict.fromkeys(params.ids)]
+        known = view.reader.find(stated, scope=scope)
+        keys = [known[one] for one in stated if one in known]  # in their order; those not in scope are left out
+        evidence = Evidence.STRONG if keys else Evidence.NONE
+        named = RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
+        return named.page(start, limit)
+    view = only_view(views, "sort") if params.sort else next(iter(views.found.values()))
+    reading, is_single = readings[view.name], len(views.found) == 1
+    if is_list(params.query) or (is_single and reading.is_list):
+        return _list_page(views, readings, start=start, limit=limit)
     found = search_scopes(
-        views, scopes, query, limit=depth_for(start, limit), explain=explain, pool=pool, readings=readings
+        views,
+        scoped.scopes,
+        params.query,
+        limit=depth_for(start, limit),
+        explain=params.explain,
+        pool=pool,
+        readings=readings,
     )
+    filters = {*(params.filters or ()), *(params.exclude or ())} - {ADULT}
+    may_order = is_single and reading.names_moods and (filters or params.area or reading.conditions)
+    if found.evidence is Evidence.NONE and may_order:
+        return search_keys(view, reading, may_order=True).page(start, limit)
     return ResultSet(
         page=[
             RankedRecord(view=view, record=hit.record, score=hit.score, label=hit.label, why=hit.why)
@@ -143,18 +163,18 @@ def search_page(
     )
 
 
-def list_page(
+def _list_page(
     views: ByCatalogue[CatalogueView], readings: Mapping[str, ReadQuestion], *, start: int, limit: int
 ) -> ResultSet:
     """Return a page of all records that meet what is stated, catalogue by catalogue, and how many there are."""
     each = ask_each(views.found, lambda view: list_keys(view, readings[view.name]))
-    pages, total = [], 0
+    shown: list[RankedRecord] = []
+    total = 0
     for keys in each.found.values():
         first, last = max(start - total, 0), start + limit - total
         if first < min(last, len(keys.keys)):
-            pages.append(keys.page(first, last - first))
+            shown += keys.page(first, last - first).page
         total += len(keys.keys)
-    shown = [record for page in pages for record in page.page]
     return ResultSet(
         page=shown,
         total=total,
@@ -181,15 +201,6 @@ def list_keys(view: CatalogueView, reading: ReadQuestion) -> RankedKeys:
         evidence=Evidence.of(next(iter(strengths.values()), 0.0)),
         strengths=strengths,
     )
-
-
-def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedKeys:
-    """Return the records of these ids in their order; those that are not in scope are left out."""
-    stated = [RecordId(record_id.removeprefix(f"{view.name}/")) for record_id in dict.fromkeys(ids)]
-    known = view.reader.find(stated, scope=scope)
-    keys = [known[one] for one in stated if one in known]
-    evidence = Evidence.STRONG if keys else Evidence.NONE
-    return RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
 
 
 def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool = False) -> RankedKeys:
@@ -220,64 +231,71 @@ def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool =
     )
 
 
-def further_keys(view: CatalogueView, query: str, scope: Scope) -> list[Key]:
-    """Return the keys of all records with evidence for a query, as far as a deep search finds them, best first."""
-    ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=DEEP)
-    return [one.key for one in ranked.ranking if one.score >= EVIDENCE_AT]
+def list_ids(view: CatalogueView, scope: Scope, params: SearchParams, found: ResultSet) -> list[str]:
+    """Return the ids of a whole result set, and after them those of all further records with evidence, best first."""
+    if is_list(params.query):
+        keys = list_in_scope(view, scope, sort=params.sort)
+    else:
+        reading = replace(plain_reading(params.query, scope), sort=params.sort)
+        listed = search_keys(view, reading, may_order=found.only_orders)
+        keys = list(listed.keys)
+        if listed.evidence is not Evidence.NONE and not listed.only_orders:
+            ranked = view.catalogue.searcher.rank(view.reader, params.query, scope=scope, limit=DEEP)
+            further = [one.key for one in ranked.ranking if one.score >= EVIDENCE_AT]
+            keys = list(dict.fromkeys((*keys, *further)))
+    return [address_of(view.name, record_id) for record_id in view.reader.ids(keys[:MOST_KEYS])]
 
 
-def count_left_out(view: CatalogueView, scope: Scope) -> LeftOut:
-    """Return how many records that the caller may see are not in a scope, each counted for the first reason."""
-    spec, seen = view.spec, Scope(visibility=scope.visibility)
-    adult, hidden = adult_conditions(spec), NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)
-    stated = [condition for condition in scope.conditions if condition not in adult and condition != hidden]
-    without_adult = [condition for condition in scope.conditions if condition not in adult]
-    counts = [
-        view.reader.count(seen.narrowed(*some) if some else seen)
-        for some in ((), stated, without_adult, scope.conditions)
-    ]
-    promises = view.reader.promises
-    if promises is not None and max(counts[1:]) > promises.facets_up_to:  # not all were counted
-        return add_up(())
-    return LeftOut(adult=counts[2] - counts[3], hidden=counts[1] - counts[2], filtered=counts[0] - counts[1])
-
-
-def add_up(counts: Sequence[LeftOut]) -> LeftOut:
-    """Return how many records several catalogues leave out."""
-    return LeftOut(
-        adult=sum(count.adult for count in counts),
-        hidden=sum(count.hidden for count in counts),
-        filtered=sum(count.filtered for count in counts),
-    )
+def count_left_out(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope]) -> LeftOut:
+    """Return how many records that the caller may see are not in the scopes, each counted for the first reason."""
+    adult = hidden = filtered = 0
+    for name, view in views.items():
+        scope, of_adults = scopes[name], adult_conditions(view.spec)
+        usual = NoneOf(KIND_FIELD, view.spec.kinds_hidden_from_search)
+        without_adult = [condition for condition in scope.conditions if condition not in of_adults]
+        stated = [condition for condition in without_adult if condition != usual]
+        steps = [replace(scope, conditions=tuple(some)) for some in ((), stated, without_adult, scope.conditions)]
+        every, *counts = (view.reader.count(step) for step in steps)
+        promises = view.reader.promises
+        if promises is None or max(counts) <= promises.facets_up_to:  # else not all were counted
+            filtered += every - counts[0]
+            hidden += counts[0] - counts[1]
+            adult += counts[1] - counts[2]
+    return LeftOut(adult=adult, hidden=hidden, filtered=filtered)
 
 
 NOTHING_LISTED = "no record has these filters and words"
 ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
 
 
-def question_notes(params: SearchParams, found: ResultSet, readings: Mapping[str, ReadQuestion]) -> list[str]:
-    """Return what was understood of the question, which pages draw, what was not, and the number that it asks for."""
-    if "tiles" in params.include:
-        return [doubt for reading in readings.values() for doubt in reading.doubts]
-    if found.readings:
-        return found.question_notes
-    total = [f"{counted(found.total)} in all"] if any(reading.is_count for reading in readings.values()) else []
-    return [*(note for reading in readings.values() for note in reading.notes), *total]
+def answer_notes(
+    params: SearchParams,
+    scoped: CatalogueScopes,
+    found: ResultSet,
+    readings: Mapping[str, ReadQuestion],
+    *,
+    chosen: Sequence[str],
+) -> list[str]:
+    """Return notes on whether there is an answer, on how the call was understood, and on what was not read or listed.
 
-
-def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:
-    """Return a note where nothing answers, nothing is listed, or words only order."""
+    Pages draw what was understood. `chosen` are the notes on the choice of catalogues.
+    """
+    verdict, understood = [], found.question_notes
     if found.only_orders:
-        return [ONLY_ORDERS.format(query=params.query, count=found.listed)]
-    if found.evidence is not Evidence.NONE:
-        return []
-    return [verdict_of(mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
-
-
-def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
-    """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
+        verdict = [ONLY_ORDERS.format(query=params.query, count=found.listed)]
+    elif found.evidence is Evidence.NONE:
+        verdict = [verdict_of(mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
+    if "tiles" in params.include:
+        understood = [doubt for reading in readings.values() for doubt in reading.doubts]
+    elif not found.readings:
+        total = [f"{counted(found.total)} in all"] if any(reading.is_count for reading in readings.values()) else []
+        understood = [*(note for reading in readings.values() for note in reading.notes), *total]
     is_cut = found.searched and params.filters and not found.only_orders
     return [
+        *verdict,
+        *understood,
+        *chosen,
+        *scoped.notes,
         *unread_notes(found.unread),
         *word_notes(found.searched),
         *degraded_notes(found.searched),
@@ -288,21 +306,13 @@ def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
 
 def understood_of(reading: ReadQuestion, params: SearchParams, spec: CatalogueSpec) -> Understood:
     """Return a question as it was read, with all filters and exclusions."""
-    filters, exclude = stated_filters(reading.conditions, spec)
+    (filters, stated), excluded = stated_filters(reading.conditions, spec), params.exclude or {}
+    exclude = {name: list(some) if isinstance(some, list | tuple) else [some] for name, some in excluded.items()}
+    for name, values in stated.items():
+        exclude[name] = [*exclude.get(name, ()), *values]
     return Understood(
         query="" if reading.query == EVERY else reading.query,
         filters={**(params.filters or {}), **filters},
-        exclude=_united(params.exclude or {}, exclude),
-        phrases=[UnderstoodPhrase(phrase=one.phrase, text=one.text, field=one.field) for one in reading.phrases],
+        exclude={name: list(dict.fromkeys(values)) for name, values in exclude.items()},
+        phrases=[UnderstoodPhrase.model_validate(one._asdict()) for one in reading.phrases],
     )
-
-
-def with_conditions(params: SearchParams, understood: Understood) -> SearchParams:
-    """Return a call with the conditions of its query as filters."""
-    read = {"query": understood.query or EVERY, "filters": understood.filters, "exclude": understood.exclude}
-    return params.model_copy(update=read)
-
-
-def _united(given: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    listed = {name: list(values) if isinstance(values, list | tuple) else [values] for name, values in given.items()}
-    return {name: list(dict.fromkeys((*listed.get(name, ()), *stated.get(name, ())))) for name in {**listed, **stated}}

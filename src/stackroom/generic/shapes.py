@@ -105,7 +105,6 @@ class Tile(GenericResult):
     image: str | None
     audio: bool
     cells: dict[str, str] | None = when_known()
-    """The columns of a table."""
 
 
 class ShownRecord(Explained, FromFile, GenericResult):
@@ -128,7 +127,6 @@ class ShownRecord(Explained, FromFile, GenericResult):
 
 
 Number = int | float | str
-"""A number, or a date."""
 
 
 class FacetValue(GenericResult):
@@ -227,15 +225,19 @@ class BundledResult(SearchResult):
     has_passages = True
 
 
-class RecordField(GenericResult):
-    """A field of a record: its value as it is and in words, and what an edit of it may be."""
+class DescribedField(GenericResult):
+    """A field with its label, its type and role, and how it is filtered by: `values`, `range`, or not at all."""
 
     field: str
     label: str
     type: str
     role: str | None
     filter: str | None
-    """How it is filtered by: `values`, `range`, or not at all."""
+
+
+class RecordField(DescribedField):
+    """A field of a record: its value as it is and in words, and what an edit of it may be."""
+
     value: Any
     text: str
     is_shown: bool

@@ -2,63 +2,39 @@
 
 `search` and `fetch` also fit the shape that connectors of research assistants expect: results with id, title and url;
 a record with id, title, text, url and metadata. The page asks the same tools over REST, with `include` for the parts
-that it draws; `map` is for pages alone.
+that it draws; `map` is for pages alone, and `GET /v1/export` gives what a search lists, or figures, as a file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import orjson
+from pydantic import Field
 
 from stackroom.background.threads import new_pool
-from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
-from stackroom.generic.browse import (
-    AggregateResult,
-    BrowsedCatalogue,
-    BrowsedValuesResult,
-    BrowseParams,
-    BrowseResult,
-    RankedResult,
-    browse_text,
-    browse_view,
-    cursor_of_values,
-    has_fields,
-    unread_catalogue,
-)
+from stackroom.generic.browse import BrowseParams, BrowseResult, browse_catalogues, browse_text, of_one_catalogue
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import ExportedTable, facet_table, figures_table, plain_table, table_of
+from stackroom.generic.export import (
+    ExportedTable,
+    ExportFormat,
+    facet_table,
+    figures_table,
+    plain_table,
+    table_of,
+    to_download,
+)
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
-from stackroom.generic.page_parts import describe_catalogue, draw_record, result_parts
+from stackroom.generic.page_parts import describe_catalogue, result_parts
 from stackroom.generic.recommend import RecommendParams, RecommendResult, place_by_taste, recommend_by_taste
-from stackroom.generic.record import (
-    RankedRecord,
-    RecordForm,
-    find_place,
-    list_written,
-    shape_records,
-    url_of,
-)
-from stackroom.generic.record_text import record_text
-from stackroom.generic.result_set import (
-    ResultSet,
-    list_keys,
-    list_page,
-    named_keys,
-    only_view,
-    question_notes,
-    search_keys,
-    search_notes,
-    search_page,
-    understood_of,
-    verdict_notes,
-    with_conditions,
-)
+from stackroom.generic.record import RankedRecord, RecordForm, draw_record, fetch_record, shape_records
+from stackroom.generic.result_set import answer_notes, find_page, list_keys, only_view, understood_of
 from stackroom.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -68,11 +44,9 @@ from stackroom.generic.shapes import (
     SimilarParams,
     SimilarResult,
     json_text,
-    pieces_of,
 )
-from stackroom.model.hits import Evidence
-from stackroom.model.principal import Principal
-from stackroom.model.record import RecordId
+from stackroom.model.principal import Action, Principal
+from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Placing
 from stackroom.search.ids import page_forms
@@ -83,15 +57,13 @@ from stackroom.tools.catalogue import (
     CatalogueView,
     FoundRecord,
     OpenCatalogue,
-    address_of,
     ask_each,
     get_catalogue,
     parse_address,
-    promise_notes,
     unread_notes,
 )
+from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, QueryParams
 from stackroom.tools.filters import (
-    ADULT,
     filter_schema,
     filters_of,
     includes_adult,
@@ -114,7 +86,7 @@ from stackroom.tools.merge import (
 )
 from stackroom.tools.reading import ReadQuestion, plain_reading, read_question
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
-from stackroom.tools.spec import ToolSpec, explanation_lines
+from stackroom.tools.spec import ToolSpec, explanation_lines, validate_fields
 
 MOST_GROUPS = 1_000_000
 """The most groups of a file."""
@@ -136,27 +108,21 @@ class GenericTools:
         """Search one catalogue in its own order, or all of them merged by strength; or list what has the filters."""
         chosen, notes = self._chosen(params)
         scoped, readings = _read(chosen, params, principal)
-        found = self._find(params, scoped, readings, principal)
+        found = find_page(params, scoped, readings, principal.visibility, pool=self._pool)
         understood, asked = None, params
         if len(readings) == 1:
             (name, reading), *_ = (found.readings or readings).items()
             read = understood_of(reading, params, scoped.views.found[name].spec)
-            asked = with_conditions(params, read)
+            stated = {"query": read.query or EVERY, "filters": read.filters, "exclude": read.exclude}
+            asked = params.model_copy(update=stated)  # with the conditions of the query as filters
             understood = read if params.include or read.phrases else None
-        is_bundle = params.max_tokens is not None
-        return (BundledResult if is_bundle else SearchResult)(
+        return (SearchResult if params.max_tokens is None else BundledResult)(
             results=shape_records(found.page, self._form(asked, principal)),
             total=found.total,
             evidence=found.evidence,
             has_more=found.cursor is not None,
             cursor=found.cursor,
-            notes=[
-                *verdict_notes(asked, found),
-                *question_notes(params, found, readings),
-                *notes,
-                *scoped.notes,
-                *search_notes(asked, scoped, found),
-            ],
+            notes=answer_notes(asked, scoped, found, readings, chosen=notes),
             unread=found.unread,
             understood=understood,
             **result_parts(asked, scoped, found, CallerMedia(principal, self._media)),
@@ -174,7 +140,7 @@ class GenericTools:
         if not params.ids and (is_list(params.query) or readings[view.name].is_list):
             return table_of(view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False)
         every = params.model_copy(update={"limit": FURTHEST, "cursor": None})
-        found = self._find(every, scoped, readings, principal)
+        found = find_page(every, scoped, readings, principal.visibility, pool=self._pool)
         return table_of(view.spec, found.page, is_ranked=bool(found.searched))
 
     def export_figures(self, principal: Principal, params: BrowseParams) -> ExportedTable:
@@ -183,33 +149,6 @@ class GenericTools:
             raise InputError("'by' or 'of' is needed: the fields to group by, or the number to describe")
         every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
         return figures_table(self.browse(principal, every).catalogues[0])
-
-    def _find(
-        self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion], principal: Principal
-    ) -> ResultSet:
-        """Return the page of the result set that is asked for."""
-        views, start, limit = scoped.views, params.start, params.limit
-        if params.ids:
-            seen = Scope(visibility=principal.visibility)
-            return named_keys(only_view(views, "ids"), seen, params.ids).page(start, limit)
-        view = only_view(views, "sort") if params.sort else next(iter(views.found.values()))
-        reading, is_single = readings[view.name], len(views.found) == 1
-        if is_list(params.query) or (is_single and reading.is_list):
-            return list_page(views, readings, start=start, limit=limit)
-        found = search_page(
-            views,
-            scoped.scopes,
-            params.query,
-            start=start,
-            limit=limit,
-            explain=params.explain,
-            pool=self._pool,
-            readings=readings,
-        )
-        may_order = reading.names_moods and (has_filters(params) or bool(reading.conditions))
-        if found.evidence is not Evidence.NONE or not may_order or not is_single:
-            return found
-        return search_keys(view, reading, may_order=True).page(start, limit)
 
     def path(self, principal: Principal, params: SearchParams, name: str, _kind: str = "") -> SearchPath:
         """Return how `search` searches one catalogue."""
@@ -225,19 +164,8 @@ class GenericTools:
         """Return the whole record, or what follows the cursor of its text."""
         scope = Scope(visibility=principal.visibility)
         view, record = self._get_record(params.id, scope)
-        catalogue, text = view.catalogue, record_text(record, view.spec)
-        media = CallerMedia(principal, self._media)
-        drawn = draw_record(view, record, scope, media) if params.include else {}
-        return FetchResult(
-            id=address_of(catalogue.name, record.id),
-            title=catalogue.spec.title_of(record),
-            text=_text_after(text, params.start) if params.start else text,
-            url=url_of(catalogue.spec, catalogue.name, record),
-            metadata={} if params.start else plain_record(record, catalogue.spec),
-            origin=find_place(catalogue, record),
-            written={} if params.start else list_written(catalogue, record),
-            **drawn,
-        )
+        drawn = draw_record(view, record, scope, CallerMedia(principal, self._media)) if params.include else {}
+        return fetch_record(view.catalogue, record, start=params.start).model_copy(update=drawn)
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
         """Return the records nearest in meaning to one, in its own catalogue or another; adult ones to an adult one."""
@@ -267,8 +195,11 @@ class GenericTools:
 
     def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
         """Return what suits a taste."""
+        names = self.read_by_taste(params)
+        if len(names) > 1:
+            raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
         form = RecordForm(media=CallerMedia(principal, self._media) if params.include else None)
-        return recommend_by_taste(self._of_taste(params).view(), principal, params, form)
+        return recommend_by_taste(get_catalogue(self._recommending, names[0]).view(), principal, params, form)
 
     def place(self, principal: Principal, params: RecommendParams, name: str, about: RecordId) -> Placing | None:
         """Return the place of one record among what `recommend` recommends from its catalogue."""
@@ -279,12 +210,6 @@ class GenericTools:
         stated = [params.catalogue, *map(self._catalogue_of, params.likes)]
         named = next((name for name in stated if name), None)
         return [meant(named, self._catalogues)] if named else list(self._recommending)
-
-    def _of_taste(self, params: RecommendParams) -> OpenCatalogue:
-        names = self.read_by_taste(params)
-        if len(names) > 1:
-            raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
-        return get_catalogue(self._recommending, names[0])
 
     def explain(self, tools: Sequence[ToolSpec], principal: Principal, params: WhyParams) -> ExplainResult:
         """Return why a record is in the answer of one of these tools, or why not."""
@@ -305,52 +230,23 @@ class GenericTools:
 
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
         """List the catalogues with their fields, the values of one field, or figures by group."""
-        params = self._of_one(params)
+        params = of_one_catalogue(params, self._catalogues)
         chosen, notes = self._chosen(params)
-        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
+        views, seen = ask_each(chosen, OpenCatalogue.view), Scope(visibility=principal.visibility)
+        scoped = CatalogueScopes(views=views, scopes=dict.fromkeys(views.found, seen), notes=[])
+        is_limited = params.filters or params.exclude or (params.query or "").strip()
+        if params.has_figures or is_limited:  # what a search finds, in place of everything that can be seen
+            scoped = scope_each(views, _asked(params, principal))
         if params.include:
-            return self._overviews(scoped, principal)
-        browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
-        unread = [*scoped.views.skipped, *browsed.skipped]
-        has_values = any(field.values for one in browsed.found.values() for field in one.fields)
-        unlike = ["no value is like the one searched for"] if params.search and not has_values else []
-        every = [*browsed.found.values(), *(unread_catalogue(self._catalogues[name]) for name in unread)]
-        notes += [*scoped.notes, *unlike, *promise_notes(scoped.views.found)]
-        if params.field is None and not params.has_figures:
-            return BrowseResult(catalogues=every, unread=unread, notes=notes).after(params.start)
-        figures = AggregateResult if params.dimensions else RankedResult
-        shape = figures if params.has_figures else BrowsedValuesResult
-        return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
+            return self._overviews(scoped.views, principal)
+        return browse_catalogues(self._catalogues, scoped, params, notes)
 
-    def _overviews(self, scoped: CatalogueScopes, principal: Principal) -> BrowseResult:
+    def _overviews(self, views: ByCatalogue[CatalogueView], principal: Principal) -> BrowseResult:
         """Return every catalogue in short, for pages; one that cannot be read is only named."""
-        media, seen = CallerMedia(principal, self._media), Scope(visibility=principal.visibility)
-
-        def described(view: CatalogueView) -> BrowsedCatalogue:
-            listed = scope_of(view, _asked(SearchParams(query=EVERY), principal))[0]
-            return BrowsedCatalogue(
-                name=view.name,
-                title=view.spec.title,
-                records=view.reader.count(seen),
-                fields=[],
-                overview=describe_catalogue(view, listed, media),
-            )
-
-        each = ask_each(scoped.views.found, described)
-        unread = [*scoped.views.skipped, *each.skipped]
+        media, everything = CallerMedia(principal, self._media), _asked(SearchParams(query=EVERY), principal)
+        each = ask_each(views.found, lambda view: describe_catalogue(view, scope_of(view, everything)[0], media))
+        unread = [*views.skipped, *each.skipped]
         return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
-
-    def _of_one(self, params: BrowseParams) -> BrowseParams:
-        """Return a call about fields with the only catalogue that has them; InputError where several do, or none."""
-        if params.field and params.by:
-            raise InputError("'field' lists values and 'by' groups records; give one of them")
-        named = params.named_fields
-        if not named or params.catalogue or len(self._catalogues) == 1:
-            return params
-        having = [name for name, one in self._catalogues.items() if has_fields(one.spec, [field for _, field in named])]
-        if len(having) == 1 and params.has_figures:
-            return params.model_copy(update={"catalogue": having[0]})
-        raise InputError(f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or self._catalogues)}")
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
@@ -376,23 +272,24 @@ class GenericTools:
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if len(chosen) == 1:
             return chosen, []
-        problems = {catalogue: _filter_problem(filters, self._get(catalogue).spec) for catalogue in self._catalogues}
-        left_out = [one for one, problem in problems.items() if problem is not None]
-        if len(left_out) == len(problems):
-            having = [one for one in left_out if set(filters) <= set(filters_of(self._get(one).spec))]
-            specs = {catalogue: self._get(catalogue).spec for catalogue in self._catalogues}
+        specs = {each: one.spec for each, one in self._catalogues.items()}
+        problems = {each: problem for each, spec in specs.items() if (problem := _filter_problem(filters, spec))}
+        if len(problems) == len(specs):
+            having = [each for each in problems if set(filters) <= set(filters_of(specs[each]))]
             advice = problems[having[0]] if having else advice_over(filters, specs)
             raise InputError(f"no catalogue has these filters; {advice}")
-        notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
-        return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
+        notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
+        return {each: one for each, one in self._catalogues.items() if each not in problems}, notes
 
     def _get_record(self, address: str, scope: Scope) -> FoundRecord:
         """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one catalogue has."""
         named, parsed = self._catalogue_of(address), parse_address(address)
         stated, asked = (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
         views = ask_each(asked, OpenCatalogue.view).found
-        for find in (_find_by_id, _find_by_title):
-            having = [found for found in (find(view, stated, scope) for view in views.values()) if found is not None]
+        for find in (CatalogueView.find_stated, _find_titled):
+            having = [
+                FoundRecord(view, record) for view in views.values() if (record := find(view, stated, scope=scope))
+            ]
             if len(having) == 1:
                 return having[0]
         if parsed and not page_forms(address):
@@ -441,14 +338,25 @@ def can_recommend(spec: CatalogueSpec) -> bool:
 
 
 def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool) -> list[ToolSpec]:
-    names = [catalogue.name for catalogue in catalogues]
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
-    filters, definitions = _filters_over(specs)
+    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
+    filters, definitions = {"type": "object", "description": filter_guide(specs)}, dict[str, Any]()
+    if len(specs) == 1:  # its schema names the fields
+        filters, definitions = filter_schema(*specs.values())
     catalogue_tool = partial(
         declare_catalogue_tool,
         reads_more=lambda params: bool((has_media and params.include) or getattr(params, "area", "")),
+        text=json_text,
     )
-    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
+
+    def filters_now() -> dict[str, str]:
+        """Return the description of `filters` with the bounds and values that the records have now."""
+        known = {name: one.read() for name, one in facts.items()}
+        return {"filters": filter_guide(specs, known) if len(specs) > 1 else facts_in_words(*known.values())}
+
+    def count_results(result: RecommendResult | SimilarResult) -> int:
+        return len(result.results)
+
     recommend = catalogue_tool(
         name="recommend",
         description="Recommend records: by liked and disliked ones, and wishes in plain words.",
@@ -457,8 +365,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
         reads=tools.read_by_taste,
         run=tools.recommend,
         recommends=tools.place,
-        text=json_text,
-        count_of=lambda result: len(result.results),
+        count_of=count_results,
     )
     return [
         catalogue_tool(
@@ -470,10 +377,9 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             reads=tools.read_by_name,
             run=tools.search,
             searches=tools.path,
-            text=json_text,
-            properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
+            properties={"catalogue": {"type": "string", "enum": list(specs)}, "filters": filters},
             definitions=definitions,
-            descriptions=lambda: {"filters": _filters_now(specs, facts)},
+            descriptions=filters_now,
             count_of=attrgetter("total"),
         ),
         catalogue_tool(
@@ -483,7 +389,6 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             result=FetchResult,
             reads=tools.read_by_address,
             run=tools.fetch,
-            text=json_text,
         ),
         catalogue_tool(
             name="similar",
@@ -492,8 +397,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             result=SimilarResult,
             reads=tools.read_by_address,
             run=tools.similar,
-            text=json_text,
-            count_of=lambda result: len(result.results),
+            count_of=count_results,
         ),
         *([recommend] if any(can_recommend(spec) for spec in specs.values()) else []),
         catalogue_tool(
@@ -508,27 +412,9 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     ]
 
 
-def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the schema of `filters` and its definitions: exact for one catalogue, in words for several."""
-    if len(specs) == 1:
-        return filter_schema(*specs.values())
-    return {"type": "object", "description": filter_guide(specs)}, {}
-
-
-def _filters_now(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, FilterFacts]) -> str:
-    """Return the description of `filters` with the bounds and values that the records have now."""
-    known = {name: one.read() for name, one in facts.items()}
-    return filter_guide(specs, known) if len(specs) > 1 else facts_in_words(*known.values())
-
-
-def _find_by_id(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
-    record = view.find_stated(stated, scope=scope)
-    return FoundRecord(view, record) if record else None
-
-
-def _find_by_title(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
+def _find_titled(view: CatalogueView, stated: str, *, scope: Scope) -> Record | None:
     choice = view.resolve(stated, scope=scope)
-    return FoundRecord(view, choice.record) if choice.record and choice.is_certain else None
+    return choice.record if choice.is_certain else None
 
 
 def _asked(params: SearchParams | BrowseParams, principal: Principal) -> ScopeRequest:
@@ -546,40 +432,21 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> ScopeRe
 def _read(
     chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
 ) -> tuple[CatalogueScopes, Mapping[str, ReadQuestion]]:
-    """Return how each catalogue reads a call, and the scope in which it answers."""
+    """Return how each catalogue reads a call, in its order, and the scope in which it answers; a list is not read."""
     scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
+    scopes, is_read = dict(scoped.scopes), params.read_conditions and not (params.ids or is_list(params.query))
     if params.area:
         view = only_view(scoped.views, "area")
-        scoped = replace(scoped, scopes={view.name: in_area(view, scoped.scopes[view.name], params.area)})
-    readings = _readings(params, scoped)
-    return replace(scoped, scopes={name: reading.scope for name, reading in readings.items()}), readings
-
-
-def _readings(params: SearchParams, scoped: CatalogueScopes) -> Mapping[str, ReadQuestion]:
-    """Return how each catalogue reads the query, in the scope and the order of the call; a list is not read."""
-    if params.ids or is_list(params.query) or not params.read_conditions:
-        words = "" if is_list(params.query) else params.query
-        plain = {name: plain_reading(params.query, scope) for name, scope in scoped.scopes.items()}
-        return {name: replace(reading, query=words, sort=params.sort) for name, reading in plain.items()}
+        scopes = {view.name: in_area(view, scopes[view.name], params.area)}
+    words = "" if is_list(params.query) else params.query
     readings = {
-        name: read_question(view, params.query, scoped.scopes[name], as_words=params.as_words)
-        for name, view in scoped.views.found.items()
+        name: read_question(scoped.views.found[name], params.query, scope, as_words=params.as_words)
+        if is_read
+        else replace(plain_reading(params.query, scope), query=words)
+        for name, scope in scopes.items()
     }
-    return {name: replace(reading, sort=params.sort or reading.sort) for name, reading in readings.items()}
-
-
-def has_filters(params: SearchParams) -> bool:
-    """Tell whether a call asks for some of the records only."""
-    return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT} or params.area)
-
-
-def _browsed_scopes(views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams) -> CatalogueScopes:
-    """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
-    if params.has_figures or params.has_limits:
-        return scope_each(views, _asked(params, principal))
-    return CatalogueScopes(
-        views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[]
-    )
+    readings = {name: replace(reading, sort=params.sort or reading.sort) for name, reading in readings.items()}
+    return replace(scoped, scopes={name: reading.scope for name, reading in readings.items()}), readings
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
@@ -591,9 +458,56 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
     return None
 
 
-def _text_after(text: str, start: int) -> str:
-    """Return the text after so many words; InputError where it has fewer."""
-    rest = "".join(pieces_of(text)[start:])
-    if not rest:
-        raise InputError(f"'cursor' is not valid here; this record has fewer than {start} words")
-    return rest
+class ExportParams(QueryParams):
+    """Which records or figures, and as which kind of file."""
+
+    format: Literal["csv", "json", "jsonl", "parquet", "xlsx", "bib"] = Field(description="the kind of file")
+    search: str = Field(
+        default="",
+        max_length=20_000,
+        description='the arguments of the tool search as a JSON object, such as {"catalogue": "NAME", "query": "*"}; '
+        'with "facet": "FIELD", the counts of its values',
+    )
+    browse: str = Field(
+        default="",
+        max_length=20_000,
+        description='or the arguments of browse, for figures by group: {"catalogue": "NAME", "by": ["FIELD"]}',
+    )
+
+
+def export_records(request: EndpointRequest[ExportParams, None]) -> Download:
+    """Return all records that a search of one catalogue lists, in its order, as a file; or its figures by group."""
+    tools, query = GenericTools(request.catalogues), request.query
+    if bool(query.search) == bool(query.browse):
+        raise InputError("give 'search' or 'browse'")
+    if query.browse:
+        figures = validate_fields(BrowseParams, _read_object("browse", query.browse))
+        name, table = figures.catalogue, tools.export_figures(request.principal, figures)
+    else:
+        params = validate_fields(SearchParams, _read_object("search", query.search))
+        name, table = params.catalogue, tools.export(request.principal, params)
+    return to_download(table, name, ExportFormat(query.format))
+
+
+def _read_object(name: str, text: str) -> dict[str, object]:
+    try:
+        stated = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"'{name}' is not valid JSON: {error}") from error
+    if not isinstance(stated, dict):
+        raise InputError(f'\'{name}\' must be a JSON object, such as {{"catalogue": "NAME"}}')
+    return stated
+
+
+EXPORT = Endpoint(
+    "GET",
+    "/v1/export",
+    export_records,
+    tag="page",
+    action=Action.ACCESS_CATALOG,
+    query=ExportParams,
+    result=Download,
+    media_type="*/*",
+    notes_parameters=True,
+    operation="records/export",
+)

@@ -21,8 +21,7 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.python.results import Change, Explanation, Record, Results, Table, text_columns
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.edits.answer import MutateParams
-from stackroom.tools.edits.tool import EditTools
+from stackroom.tools.edits import EditTools, MutateParams
 from stackroom.tools.filters import ADULT, BOUNDS
 from stackroom.tools.listing import EVERY
 from stackroom.tools.spec import validate_fields

@@ -1,10 +1,9 @@
 """Priced answers: an answer is cut to what the caller can pay for, and says how to get the rest.
 
-An answer has two forms, text and structured content, and a client shows its model one of them. Each form stays within
-`max_tokens`, where a token is taken as four bytes. The text, which is mostly the shorter one, tells all that fits it,
-never less than the structured form; a text that is JSON tells the same. Long texts and lists are shortened first, then
-results are left out from the end; passages are kept whole, so of them there are fewer. The cursor of a cut answer
-continues where it ends.
+An answer has two forms, text and structured content, and a client shows its model one of them. Each stays within
+`max_tokens`, of four bytes each. The text, which is mostly the shorter one, tells all that fits it, never less than the
+structured form; a text that is JSON tells the same. Long texts and lists are shortened first, then results are left out
+from the end; passages are kept whole, so of them there are fewer.
 """
 
 import json
@@ -238,35 +237,27 @@ Price = Callable[[Forms], float]
 
 def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
     """Return both forms of an answer, cut to the budget of the call where it has one."""
-    result = _noting_the_end(result, params)
+    if isinstance(params, PagedParams) and isinstance(result, PricedResult) and params.start and not result.item_count:
+        note = f"there is nothing after cursor '{params.cursor}'; start again without it"
+        result = result.model_copy(update={"notes": [*result.notes, note]})
     whole = render(result)
-    if not isinstance(params, PricedParams) or not isinstance(result, PricedResult):
+    if not isinstance(params, PricedParams) or not isinstance(result, PricedResult) or params.tokens is None:
         return whole
-    tokens = params.tokens
-    if tokens is None:
-        return whole
-    text_tokens = params.max_tokens or params.usual_text_tokens
+    tokens, text_tokens = params.tokens, params.max_tokens or params.usual_text_tokens
     cut = _Cut(result=result, params=params, render=render, whole=whole)
 
+    def price_text(forms: Forms) -> float:
+        return forms.text_tokens / text_tokens
+
     def price(forms: Forms) -> float:
-        of_text = forms.text_tokens / text_tokens
+        of_text = price_text(forms)
         return of_text if of_text > 1 or forms.fits(tokens) else max(of_text, forms.structured_tokens / tokens)
 
-    both = _first_that_fits(cut, price)
+    both = cut.first_that_fits(price)
     if both is whole or whole.text.startswith("{"):
         return both
-    told = _first_that_fits(cut, lambda forms: forms.text_tokens / text_tokens)
+    told = cut.first_that_fits(price_text)
     return both if told is both else Forms(structured=both.structured, text=told.text, told=told.structured)
-
-
-def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
-    """Return an answer that says so where its cursor leads past the last item."""
-    if not isinstance(params, PagedParams) or not isinstance(result, PricedResult):
-        return result
-    if not params.start or result.item_count:
-        return result
-    note = f"there is nothing after cursor '{params.cursor}'; start again without it"
-    return result.model_copy(update={"notes": [*result.notes, note]})
 
 
 def shorten_value(value: Any, chars: int) -> Any:
@@ -294,8 +285,15 @@ def _shortened_at(value: Any, steps: Mapping[str, tuple[str, ...]], chars: int) 
         names = (value.model_extra or type(value).model_fields) if is_every else steps
         changed = {}
         for name in names:
-            whole, rests = getattr(value, name), steps.get(name) or steps[EVERY]
-            short = _shortened(whole, chars) if "" in rests else _shortened_at(whole, _steps(rests), chars)
+            whole = short = getattr(value, name)
+            rests = steps.get(name) or steps[EVERY]
+            if "" not in rests:
+                short = _shortened_at(whole, _steps(rests), chars)
+            elif isinstance(whole, LISTS):
+                first = whole[: max(1, chars // ITEM_CHARS)]
+                short = [shorten(one, chars) if isinstance(one, str) and len(one) > chars else one for one in first]
+            else:
+                short = shorten_value(whole, chars)
             if short != whole:
                 changed[name] = short
         return value.model_copy(update=changed) if changed else value
@@ -308,13 +306,6 @@ def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
     """Return the first values that have about so many characters together; at least one."""
     sizes = accumulate(map(_size, values))
     return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(values[:1])
-
-
-def _shortened(value: Any, chars: int) -> Any:
-    if not isinstance(value, LISTS):
-        return shorten_value(value, chars)
-    first = value[: max(1, chars // ITEM_CHARS)]
-    return [shorten(one, chars) if isinstance(one, str) and len(one) > chars else one for one in first]
 
 
 def _size(value: object) -> int:
@@ -366,43 +357,41 @@ class _Cut:
         left_out = f"{count} of {self.total}{unit} fit max_tokens; {rest.hint}"
         return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
 
+    def first_that_fits(self, price: Price) -> Forms:
+        """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
+        if price(self.whole) <= 1:
+            return self.whole
+        for length in () if self.result.has_passages else self._likely_lengths(price(self.whole)):
+            forms = self.forms(self.total, length)
+            if price(forms) <= 1:
+                return forms
+        fewer = self._most_items(READABLE_LENGTH if self.has_long_texts else None, price)
+        if fewer is not None:
+            return fewer
+        for length in LAST_LENGTHS:
+            forms = self.forms(min(self.total, 1), length)
+            if price(forms) <= 1:
+                break
+        return forms
 
-def _first_that_fits(cut: _Cut, price: Price) -> Forms:
-    """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
-    if price(cut.whole) <= 1:
-        return cut.whole
-    for length in () if cut.result.has_passages else _likely_lengths(cut.whole, price(cut.whole)):
-        forms = cut.forms(cut.total, length)
-        if price(forms) <= 1:
-            return forms
-    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, price)
-    if fewer is not None:
-        return fewer
-    for length in LAST_LENGTHS:
-        forms = cut.forms(min(cut.total, 1), length)
-        if price(forms) <= 1:
-            break
-    return forms
+    def _likely_lengths(self, price: float) -> Sequence[int]:
+        """Return the lengths of texts at which an answer may fit, by the parts of its text that are longer."""
+        text = self.whole.text
+        parts = map(len, text.split('"' if text.startswith("{") else "\n"))
+        long = [size for size in parts if size > TEXT_LENGTHS[-1]]
+        wanted = ESTIMATE * self.whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
+        return [length for length in TEXT_LENGTHS if sum([size - length for size in long if size > length]) >= wanted]
 
-
-def _likely_lengths(whole: Forms, price: float) -> Sequence[int]:
-    """Return the lengths of texts at which an answer may fit, by the parts of its text that are longer."""
-    parts = map(len, whole.text.split('"' if whole.text.startswith("{") else "\n"))
-    long = [size for size in parts if size > TEXT_LENGTHS[-1]]
-    wanted = ESTIMATE * whole.text_tokens * BYTES_A_TOKEN * (1 - 1 / price)
-    return [length for length in TEXT_LENGTHS if sum([size - length for size in long if size > length]) >= wanted]
-
-
-def _most_items(cut: _Cut, chars: int | None, price: Price) -> Forms | None:
-    """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
-    best: Forms | None = None
-    low, high, count = 1, cut.total - 1, int(cut.total / price(cut.whole))
-    while low <= high:
-        count = min(max(count, low), high)
-        forms = cut.forms(count, chars)
-        if price(forms) <= 1:
-            best, low = forms, count + 1
-        else:
-            high = count - 1
-        count = (low + high) // 2
-    return best
+    def _most_items(self, chars: int | None, price: Price) -> Forms | None:
+        """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
+        best: Forms | None = None
+        low, high, count = 1, self.total - 1, int(self.total / price(self.whole))
+        while low <= high:
+            count = min(max(count, low), high)
+            forms = self.forms(count, chars)
+            if price(forms) <= 1:
+                best, low = forms, count + 1
+            else:
+                high = count - 1
+            count = (low + high) // 2
+        return best

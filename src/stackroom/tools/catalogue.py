@@ -56,7 +56,6 @@ class OpenCatalogue:
     settings: Settings | None = None
     """The settings of the server, from which a package reads its own section; None where there is no server."""
     map: CatalogueMap = field(default_factory=CatalogueMap)
-    """The places of its records on a map."""
 
     @property
     def sources(self) -> tuple[Path, ...]:
@@ -114,19 +113,9 @@ class CatalogueView:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return self.catalogue.searcher.embed(self.reader, query)
 
-    def search(
-        self,
-        query: str,
-        *,
-        scope: Scope,
-        limit: int,
-        query_vector: QueryVector | None = None,
-        explain: bool = False,
-    ) -> SearchPage:
-        """Return the best records in scope for a query in plain words, with explanations if they are asked for."""
-        return self.catalogue.searcher.search(
-            self.reader, query, scope=scope, limit=limit, query_vector=query_vector, explain=explain
-        )
+    def search(self, query: str, *, scope: Scope, limit: int) -> SearchPage:
+        """Return the best records in scope for a query in plain words."""
+        return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit)
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""
@@ -152,8 +141,15 @@ def ask_each(
     asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None
 ) -> ByCatalogue[FoundT]:
     """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for all of them."""
+
+    def answer_or_error(one: AskedT) -> FoundT | StorageError:
+        try:
+            return ask(one)
+        except StorageError as error:
+            return error
+
     run = pool.map if pool else map
-    answers = dict(zip(asked, run(lambda one: _answer_or_error(one, ask), asked.values()), strict=True))
+    answers = dict(zip(asked, run(answer_or_error, asked.values()), strict=True))
     errors = {name: answer for name, answer in answers.items() if isinstance(answer, StorageError)}
     if errors and len(errors) == len(asked):
         raise next(iter(errors.values()))
@@ -179,19 +175,12 @@ def promise_notes(views: Mapping[str, CatalogueView]) -> list[str]:
     return notes_by_reason((name, str(view.reader.promises or "")) for name, view in views.items())
 
 
-def notes_by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a note for each reason, with the names of the catalogues that it is of; an empty one is none."""
+def notes_by_reason(reasons: Iterable[tuple[str, str]], *, among: int = 0) -> list[str]:
+    """Return a note for each reason, with the names of its catalogues unless these are all; an empty one is none."""
     names: dict[str, list[str]] = {}
     for name, reason in reasons:
         names.setdefault(reason, []).append(name)
-    return [f"{list_names(some)}: {reason}" for reason, some in names.items() if reason]
-
-
-def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:
-    try:
-        return ask(asked)
-    except StorageError as error:
-        return error
+    return [one if len(some) == among else f"{list_names(some)}: {one}" for one, some in names.items() if one]
 
 
 def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:

@@ -65,7 +65,6 @@ class EndpointRequest(Generic[QueryT, BodyT]):
     call_id: str
     """The id under which the audit notes the request."""
     path: Mapping[str, str]
-    """Values of the path's variables."""
     query: QueryT
     """The query string as the endpoint declares it; None where it declares none."""
     body: BodyT
@@ -137,7 +136,6 @@ class EndpointSpec:
     operation_id: str = ""
     """Given where two endpoints share a function."""
     path_parameters: Mapping[str, str] = field(default_factory=dict)
-    """A description of each variable of the path."""
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     takes_bytes: bool = False

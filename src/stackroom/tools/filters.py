@@ -80,14 +80,9 @@ def filter_names(spec: CatalogueSpec, fields: Sequence[FieldSpec]) -> list[str]:
     """Return the names of a catalogue's filters by these fields; those that take a range are starred."""
     return [
         *([KIND] if len(spec.kinds) > 1 else ()),
-        *(starred(field) for field in fields),
+        *(f"{field.name}*" if field.filter is FilterKind.RANGE else field.name for field in fields),
         *([ADULT] if spec.adult and ADULT not in spec.fields else ()),
     ]
-
-
-def starred(field: FieldSpec) -> str:
-    """Return the name of a filter, with a star if it takes a range."""
-    return f"{field.name}*" if field.filter is FilterKind.RANGE else field.name
 
 
 def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
@@ -102,8 +97,7 @@ def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
 def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return conditions as the `filters` and the `exclude` of a call."""
     names = {field.name: name for name, field in filters_of(spec).items()}
-    filters: dict[str, Any] = {}
-    excluded: dict[str, Any] = {}
+    filters, excluded = dict[str, Any](), dict[str, Any]()
     for condition in conditions:
         if isinstance(condition, Range):
             filters[condition.field] = written_range(condition, spec.fields[condition.field])
@@ -132,12 +126,15 @@ def shown_number(number: float, field: FieldSpec) -> int | float | str:
 
 
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions that the filters state; raise InputError naming what would be right."""
+    """Return the conditions of filters, and that hide kinds which must be asked for; InputError says what is right."""
     known = filters_of(spec)
     asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
     if ADULT not in known:
         asked.pop(ADULT, None)
-    return with_usual_kinds([_condition(name, value, known, spec) for name, value in asked.items()], spec)
+    conditions = [_condition(name, value, known, spec) for name, value in asked.items()]
+    if not spec.kinds_hidden_from_search or any(condition.field == KIND_FIELD for condition in conditions):
+        return conditions
+    return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
 
 
 def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
@@ -148,13 +145,6 @@ def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
     if asked is not True:
         raise InputError("'filters.adult' must be true or false; true: adult records are found too")
     return True
-
-
-def with_usual_kinds(conditions: list[Condition], spec: CatalogueSpec) -> list[Condition]:
-    """Add the condition that hides kinds which a search must ask for, unless a kind is asked for."""
-    if not spec.kinds_hidden_from_search or any(condition.field == KIND_FIELD for condition in conditions):
-        return conditions
-    return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
 
 
 def parse_exclusions(excluded: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
@@ -177,8 +167,7 @@ def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpe
 
 
 def _bounds(of: str | list[str]) -> dict[str, Any]:
-    properties = {bound: {"type": of} for bound in BOUNDS}
-    return {"type": "object", "additionalProperties": False, "properties": properties}
+    return {"type": "object", "additionalProperties": False, "properties": {bound: {"type": of} for bound in BOUNDS}}
 
 
 _RANGE = _bounds("number")
@@ -216,11 +205,10 @@ def filter_advice(spec: CatalogueSpec) -> str:
     names = filter_names(spec, fields)
     more = f", … ({len(names)})" if len(names) > MOST_ADVISED else ""
     known = f"filterable: {', '.join(names[:MOST_ADVISED]) or 'by no field'}{more}"
-    kinds = [
-        [field for field in fields if (field.filter is FilterKind.RANGE) is is_range] for is_range in (True, False)
-    ]
-    example = ", ".join(f'"{some[0].name}": {_example(some[0])}' for some in kinds if some)
-    return f"{known}; as in {{{example}}}" if example else known
+    ranges = [field for field in fields if field.filter is FilterKind.RANGE]
+    others = [field for field in fields if field.filter is not FilterKind.RANGE]
+    examples = ", ".join(f'"{field.name}": {_example(field)}' for field in (*ranges[:1], *others[:1]))
+    return f"{known}; as in {{{examples}}}" if examples else known
 
 
 def _example(field: FieldSpec) -> str:

@@ -20,23 +20,19 @@ from stackroom.search.evidence import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.pictures import check_thumbnails
+from stackroom.tools.media import check_thumbnails
 
 VECTORS_PART = "vectors"
 RELATIONS_PART = "relations"
 PACK_PART = "pack"
-CALIBRATION_PART = "calibration"
 GRADE_PART = "grade"
-SPEC_PART = "spec"
-MAP_PART = "map"
-PICTURES_PART = "pictures"
 
 READ_FILES: tuple[tuple[str, Callable[[Path], object], str], ...] = (
-    (CALIBRATION_PART, find_calibration, CALIBRATION_FILE),
+    ("calibration", find_calibration, CALIBRATION_FILE),
     (GRADE_PART, find_grade, GRADE_FILE),
     (GRADE_PART, find_tuned, TUNED_FILE),
-    (MAP_PART, find_map, MAP_FILE),
-    (PICTURES_PART, check_thumbnails, THUMBNAIL_SUMS),
+    ("map", find_map, MAP_FILE),
+    ("pictures", check_thumbnails, THUMBNAIL_SUMS),
 )
 """Parts, how each is read, and the file."""
 
@@ -61,17 +57,30 @@ def check_catalogue(
         is_readable = is_readable and problem.part != RECORDS_PART
         yield problem
     if is_readable and thorough:
-        yield from _check_vectors(catalogue)
-        yield from _check_relations(catalogue)
-    if catalogue.folder is not None:
-        checkpoint()
-        ledger = catalogue.folder / LEDGER_FILE
-        yield from check_ledger(ledger) if ledger.exists() or catalogue.list_sources() else ()
-        checkpoint()
-        yield from _check_pack(catalogue.folder / PACK_FOLDER, checkpoint)
-        if (changed := find_changed_file(catalogue.folder)) is not None:
-            yield Problem.from_error(SPEC_PART, StorageError(changed))
-        yield from _check_files(catalogue.folder)
+        model, embedder = catalogue.shelf.reader().model, catalogue.searcher.embedder
+        if model is not None and embedder is not None and model != embedder.model:
+            message = f"made by {model}, but the embedder is {embedder.model}: searches use words alone"
+            advice = "set the section 'embedding' of the configuration to the model of the vectors"
+            yield Problem(part=VECTORS_PART, message=message, advice=advice)
+        for message in check_relations(catalogue.shelf.reader(), catalogue.spec):
+            advice = "edit those records, or add the missing ones"
+            yield Problem(part=RELATIONS_PART, message=message, advice=advice)
+    if (folder := catalogue.folder) is None:
+        return
+    checkpoint()
+    ledger = folder / LEDGER_FILE
+    yield from check_ledger(ledger) if ledger.exists() or catalogue.list_sources() else ()
+    checkpoint()
+    for message in check_installed_pack(folder / PACK_FOLDER, checkpoint=checkpoint):
+        advice = "searches do not read it; the next stackroom update fetches what is damaged"
+        yield Problem(part=PACK_PART, message=message, advice=advice)
+    if (changed := find_changed_file(folder)) is not None:
+        yield Problem.from_error("spec", StorageError(changed))
+    for part, find, name in READ_FILES:
+        try:
+            find(folder / name)
+        except StorageError as error:
+            yield Problem.from_error(part, error)
 
 
 def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
@@ -96,56 +105,13 @@ def _notes(catalogue: OpenCatalogue, faulty: Collection[str]) -> Iterator[tuple[
         yield VECTORS_PART, f"{awaited}; to embed the rest, run the same stackroom add again"
     if catalogue.spec.editable and catalogue.spec.relations:
         yield RELATIONS_PART, "every record that another names exists"
-    if catalogue.folder is not None:
-        if (catalogue.folder / LEDGER_FILE).is_file():
+    if (folder := catalogue.folder) is not None:
+        if (folder / LEDGER_FILE).is_file():
             yield LEDGER_PART, "whole"
-        if (note := _find_pack_note(catalogue.folder / PACK_FOLDER)) is not None:
-            yield PACK_PART, note
+        if (manifest := InstalledPack(folder / PACK_FOLDER).find_manifest()) is not None:
+            yield PACK_PART, f"installed from release {manifest.version} of '{manifest.catalogue}', whole"
         if GRADE_PART not in faulty:
-            yield GRADE_PART, _grade_note(catalogue.name, catalogue.folder)
-
-
-def _find_pack_note(pack: Path) -> str | None:
-    """Return what there is to say of the release that a catalogue was installed from; None where it was not."""
-    manifest = InstalledPack(pack).find_manifest()
-    if manifest is None:
-        return None
-    return f"installed from release {manifest.version} of '{manifest.catalogue}', whole"
-
-
-def _grade_note(name: str, folder: Path) -> str:
-    grade, tuned = find_grade(folder / GRADE_FILE), find_tuned(folder / TUNED_FILE)
-    if grade is None:
-        return f"not graded yet; to grade it: stackroom eval {name}"
-    return describe_grade(grade) + (f"; tuned: {describe_weights(tuned)}" if tuned else "")
-
-
-def _check_vectors(catalogue: OpenCatalogue) -> Iterator[Problem]:
-    model, embedder = catalogue.shelf.reader().model, catalogue.searcher.embedder
-    if model is not None and embedder is not None and model != embedder.model:
-        yield Problem(
-            part=VECTORS_PART,
-            message=f"made by {model}, but the embedder is {embedder.model}: searches use words alone",
-            advice="set the section 'embedding' of the configuration to the model of the vectors",
-        )
-
-
-def _check_relations(catalogue: OpenCatalogue) -> Iterator[Problem]:
-    for message in check_relations(catalogue.shelf.reader(), catalogue.spec):
-        advice = "edit those records, or add the missing ones"
-        yield Problem(part=RELATIONS_PART, message=message, advice=advice)
-
-
-def _check_pack(pack: Path, checkpoint: Checkpoint) -> Iterator[Problem]:
-    advice = "searches do not read it; the next stackroom update fetches what is damaged"
-    for message in check_installed_pack(pack, checkpoint=checkpoint):
-        yield Problem(part=PACK_PART, message=message, advice=advice)
-
-
-def _check_files(folder: Path) -> Iterator[Problem]:
-    """Yield the problems of files that are read whole: each is read, and what is wrong with it is named."""
-    for part, find, name in READ_FILES:
-        try:
-            find(folder / name)
-        except StorageError as error:
-            yield Problem.from_error(part, error)
+            grade, tuned = find_grade(folder / GRADE_FILE), find_tuned(folder / TUNED_FILE)
+            weights = f"; tuned: {describe_weights(tuned)}" if tuned else ""
+            ungraded = f"not graded yet; to grade it: stackroom eval {catalogue.name}"
+            yield GRADE_PART, ungraded if grade is None else f"{describe_grade(grade)}{weights}"

@@ -45,9 +45,8 @@ class LayoutCatalogues:
         """Open the chosen catalogue, or every one that can be read."""
         if chosen is None:
             return ask_each(self._catalogues, OpenCatalogue.view)
-        chosen = meant(chosen, self._catalogues)
-        if chosen not in self._catalogues:
-            known = list(self._catalogues)
+        chosen, known = meant(chosen, self._catalogues), list(self._catalogues)
+        if chosen not in known:
             hint = did_you_mean(chosen, known)
             raise InputError(f"'catalogue': no '{chosen[:80]}'{hint}; there are: {', '.join(known)}")
         return ask_each({chosen: self._catalogues[chosen]}, OpenCatalogue.view)
@@ -93,24 +92,19 @@ class LayoutCatalogues:
             return [tool.over(self._catalogues) for tool in tools]
         return [self._with_choice(tool) for tool in tools]
 
-    def _read_by(self, params: Any) -> Iterable[str]:
-        """Return the catalogues that a call reads: the one that it chose, or all."""
-        return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
-
     def _with_choice(self, tool: ToolSpec) -> ToolSpec:
         def run(principal: Principal, params: Any) -> ToolResult:
             return tool.run(principal, params, catalogue=params.catalogue)
 
+        def reads(params: Any) -> Iterable[str]:
+            return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
+
         return replace(
             tool,
             description=f"{tool.description} Catalogues: {', '.join(self._catalogues)}.",
-            params=create_model(
-                tool.params.__name__,
-                __base__=tool.params,
-                catalogue=(str | None, CHOICE),
-            ),
+            params=create_model(tool.params.__name__, __base__=tool.params, catalogue=(str | None, CHOICE)),
             run=run,
-            reads=self._read_by,
+            reads=reads,
             properties={**tool.properties, "catalogue": {"type": "string", "enum": list(self._catalogues)}},
         )
 

@@ -1,14 +1,29 @@
-"""Media files of records, such as audio and covers. Declared like tools; knows no transport."""
+"""Media files of records, such as audio, covers and pictures. Declared like tools; knows no transport.
 
+The picture of a record is the thumbnail that a build made of one, else the file of one's own that the record names,
+read only within the folder of a source of the catalogue, or the catalogue's own. A picture at a web address has a
+thumbnail or none: whoever looks at a record is never sent to another server.
+"""
+
+import hashlib
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from stackroom.catalogue.spec import FieldRole, texts_of
+from stackroom.checksums import find_damaged
 from stackroom.errors import StorageError, UnknownResourceError
+from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import Action, Principal
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import Scope
+from stackroom.sources.location import SourceLocation, is_address
+from stackroom.toml_text import load_packaged
+from stackroom.tools.catalogue import OpenCatalogue
 
 
 class MediaKind(StrEnum):
@@ -17,7 +32,6 @@ class MediaKind(StrEnum):
     AUDIO = "audio"
     COVER = "cover"
     THUMBNAIL = "thumbnail"
-    """A small picture of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +75,10 @@ class CallerMedia:
         failures: list[StorageError] = []
         for spec in self._specs:
             try:
-                found = spec.find(self._principal, record_id, kind)
+                if (found := spec.find(self._principal, record_id, kind)) is not None:
+                    return found
             except StorageError as error:
                 failures.append(error)
-            else:
-                if found is not None:
-                    return found
         if failures:
             raise failures[0]
         raise UnknownResourceError(
@@ -91,21 +103,7 @@ class CallerMedia:
         return list(missing)
 
 
-MIME_TYPES = {
-    ".mp3": "audio/mpeg",
-    ".flac": "audio/flac",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".m4a": "audio/mp4",
-    ".m4b": "audio/mp4",
-    ".wav": "audio/wav",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-    ".gif": "image/gif",
-}
+MIME_TYPES: Mapping[str, str] = load_packaged("stackroom.tools", "media_types.toml")
 """Served types by file suffix; other files are not served."""
 
 
@@ -114,23 +112,66 @@ def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
     if Path(name).suffix.lower() not in MIME_TYPES:
         return None
     for root in roots:
-        found = _find_within(root, name)
-        if found is not None:
-            return found
+        with suppress(OSError, ValueError, RuntimeError):  # no such file; an impossible name; a loop of links
+            folder = root.resolve()
+            path = (folder / name).resolve()
+            mime_type = MIME_TYPES.get(path.suffix.lower())
+            if mime_type and path.is_relative_to(folder) and stat.S_ISREG((found := path.stat()).st_mode):
+                return MediaFile(path=path, mime_type=mime_type, size_bytes=found.st_size, modified_at=found.st_mtime)
     return None
 
 
-def _find_within(root: Path, name: str) -> MediaFile | None:
-    """Return the file of a name below a folder; None where it leads outside, or cannot be read."""
-    try:
-        folder = root.resolve()
-        path = (folder / name).resolve()
-        mime_type = MIME_TYPES.get(path.suffix.lower())
-        if mime_type is None or not path.is_relative_to(folder):
+WEB = ("http://", "https://")
+
+
+def thumbnail_path(folder: Path, picture: str) -> Path:
+    """Return where the thumbnail of a picture is kept in the folder of a catalogue."""
+    return folder / THUMBNAILS_FOLDER / f"{hashlib.sha256(picture.encode()).hexdigest()[:32]}.webp"
+
+
+def check_thumbnails(sums: Path) -> None:
+    """Raise StorageError where thumbnails are not what was made."""
+    if damaged := find_damaged(sums):
+        advice = f"delete the folder {THUMBNAILS_FOLDER}, and add the source again"
+        raise StorageError(f"{len(damaged)} small pictures are damaged: {damaged[0]}; {advice}")
+
+
+def find_roots(folder: Path | None, locations: Iterable[str]) -> tuple[Path, ...]:
+    """Return the folders that pictures may lie in: the catalogue's own, those it was built from, and of its files."""
+    names = [SourceLocation.parse(one).location for one in locations if not is_address(one)]
+    paths = [path for path in map(Path, names) if path.is_absolute()]
+    around = [path if path.is_dir() else path.parent for path in paths if path.exists()]
+    return tuple(dict.fromkeys((*([folder] if folder else ()), *around)))
+
+
+def find_picture(catalogue: OpenCatalogue, record: Record) -> MediaFile | None:
+    """Return a small picture of a record, or its picture as it is; None where it has none on this machine."""
+    field = catalogue.spec.field_with_role(FieldRole.PICTURE)
+    name = next(iter(texts_of(record.get(field.name))), "").strip() if field else ""
+    if not name:
+        return None
+    made = catalogue.folder and find_file((catalogue.folder,), str(thumbnail_path(catalogue.folder, name)))
+    if made or name.lower().startswith(WEB):
+        return made or None
+    return find_file(find_roots(catalogue.folder, catalogue.list_sources()), name)
+
+
+def picture_media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
+    """Declare the pictures of those catalogues whose records name some."""
+    return [_pictures_of(one) for one in catalogues if one.spec.field_with_role(FieldRole.PICTURE) is not None]
+
+
+def _pictures_of(catalogue: OpenCatalogue) -> MediaSpec:
+    def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
+        if kind is not MediaKind.THUMBNAIL:
             return None
-        found = path.stat()
-    except (OSError, ValueError, RuntimeError):  # no such file; an impossible name; a loop of links
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return MediaFile(path=path, mime_type=mime_type, size_bytes=found.st_size, modified_at=found.st_mtime)
+        found = catalogue.view().find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
+        return find_picture(catalogue, found) if found else None
+
+    return MediaSpec(
+        catalogue=catalogue.name,
+        action=Action.ACCESS_CATALOG,
+        find=find,
+        known_among=lambda _principal, _ids: frozenset(),  # no records of theirs are played
+        has_audio=False,
+    )

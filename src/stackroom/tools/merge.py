@@ -22,17 +22,9 @@ from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
 from stackroom.text.instructions import quoted
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, notes_by_reason, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, notes_by_reason, unread_notes
 from stackroom.tools.listing import EVERY
-from stackroom.tools.reading import (
-    ReadQuestion,
-    counted,
-    in_order,
-    list_page,
-    plain_reading,
-    read_again,
-    read_question,
-)
+from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, plain_reading, read_question
 
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
@@ -62,18 +54,15 @@ class MergedPage:
     pages: Mapping[str, SearchPage]
     unread: list[str]
     readings: Mapping[str, ReadQuestion] = field(default_factory=dict)
-    """How each catalogue read the question."""
 
     @property
     def notes(self) -> list[str]:
         """Notes on how the question was understood, and the number that it asks for."""
-        counts = {
-            name: (f"{counted(page.total_matches)} in all",)
-            for name, page in self.pages.items()
-            if name in self.readings and self.readings[name].is_count
-        }
-        noted = {name: (*reading.notes, *counts.get(name, ())) for name, reading in self.readings.items()}
-        return by_catalogue({name: notes for name, notes in noted.items() if notes}, among=len(self.readings))
+        noted = {}
+        for name, reading in self.readings.items():
+            total = [f"{counted(self.pages[name].total_matches)} in all"] if reading.is_count else []
+            noted[name] = [*reading.notes, *total]
+        return by_catalogue(noted, among=len(self.readings))
 
     @property
     def total_matches(self) -> int:
@@ -113,10 +102,8 @@ class MergedPage:
     @property
     def degraded(self) -> str | None:
         """Why the answer is degraded, None where it is not."""
-        reasons = dict.fromkeys(
-            [*unread_notes(self.unread), *(page.degraded for page in self.pages.values() if page.degraded)]
-        )
-        return "; ".join(reasons) or None
+        reasons = [*unread_notes(self.unread), *(page.degraded for page in self.pages.values() if page.degraded)]
+        return "; ".join(dict.fromkeys(reasons)) or None
 
 
 def depth_for(start: int, limit: int) -> int:
@@ -146,16 +133,28 @@ def search_scopes(
 
     `readings` are those of the question, where it was read already.
     """
-    read = ByCatalogue(found=dict(readings), skipped=[]) if readings else read_each(views.found, scopes, query)
+    read = ByCatalogue(found=dict(readings or {}), skipped=[])
+    if not readings:
+        read = ask_each(views.found, lambda view: read_question(view, query, scopes[view.name]))
     known = {name: view for name, view in views.found.items() if name in read.found}
     vectors = _embed_once(known, {name: reading.query for name, reading in read.found.items()})
 
+    def page_of(view: CatalogueView, reading: ReadQuestion, vector: QueryVector | None = None) -> SearchPage:
+        """Return the first hits of a question as it was read."""
+        if reading.is_list:
+            return list_page(view, reading, limit=limit)
+        deep = max(limit, SORTED_DEEP) if reading.sort else limit
+        ranked = rank(view, reading.query, reading.scope, vector, deep)
+        return in_order(ranked, view, reading).page(limit, explain=explain)
+
     def answer(view: CatalogueView) -> tuple[CatalogueView, ReadQuestion, SearchPage]:
         reading = read.found[view.name]
-        page = _answer(view, reading, vectors.get(view.name), limit=limit, explain=explain, rank=rank)
+        page = page_of(view, reading, vectors.get(view.name))
         if page.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
-            other = read_again(view, reading)
-            return view, other, _answer(view, other, None, limit=limit, explain=explain, rank=rank)
+            reading = read_question(
+                view, reading.asked, reading.given, as_words=reading.likely
+            )  # as words of the topic
+            page = page_of(view, reading)
         return view, reading, page
 
     asked = ask_each(known, answer, pool=pool)
@@ -165,22 +164,6 @@ def search_scopes(
         unread=[*views.skipped, *read.skipped, *asked.skipped],
         readings={name: reading for name, (_, reading, _) in asked.found.items()},
     )
-
-
-def read_each(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], query: str) -> ByCatalogue[ReadQuestion]:
-    """Read a question in every catalogue."""
-    return ask_each(views, lambda view: read_question(view, query, scopes[view.name]))
-
-
-def _answer(
-    view: CatalogueView, reading: ReadQuestion, vector: QueryVector | None, *, limit: int, explain: bool, rank: Rank
-) -> SearchPage:
-    """Return the first hits of a question as it was read."""
-    if reading.is_list:
-        return list_page(view, reading, limit=limit)
-    deep = max(limit, SORTED_DEEP) if reading.sort else limit
-    ranked = rank(view, reading.query, reading.scope, vector, deep)
-    return in_order(ranked, view, reading).page(limit, explain=explain)
 
 
 def merge(lists: Sequence[Sequence[MergedHit]]) -> list[MergedHit]:
@@ -195,15 +178,12 @@ def _embed_once(views: Mapping[str, CatalogueView], queries: Mapping[str, str]) 
     Vectors that are centred differ by catalogue; their model embeds a query once all the same.
     """
     known: dict[tuple[ModelId | None, str, str], QueryVector] = {}
-    keys = {
-        name: (view.reader.model, name if view.reader.mean is not None else "", queries[name])
-        for name, view in views.items()
-        if queries[name]
-    }
-    for name, key in keys.items():
-        if key not in known:
-            known[key] = views[name].embed(queries[name])
-    return {name: known[key] for name, key in keys.items()}
+    vectors = {}
+    for name, view in views.items():
+        if query := queries[name]:
+            key = (view.reader.model, name if view.reader.mean is not None else "", query)
+            vectors[name] = known[key] = known.get(key) or view.embed(query)
+    return vectors
 
 
 def mode_of(pages: Iterable[SearchPage]) -> SearchMode:
@@ -219,14 +199,13 @@ def word_notes(pages: Mapping[str, SearchPage]) -> list[str]:
 
 def degraded_notes(pages: Mapping[str, SearchPage]) -> list[str]:
     """Return a note for each reason why catalogues were searched by words alone, or not as well as they could be."""
-    return notes_by_reason((name, _why_degraded(page)) for name, page in pages.items())
 
+    def why_degraded(page: SearchPage) -> str:
+        if page.mode is SearchMode.HYBRID:
+            return page.degraded or ""
+        return f"searched by words alone ({page.degraded})" if page.degraded else "searched by words alone"
 
-def _why_degraded(page: SearchPage) -> str:
-    why = page.degraded or ""
-    if page.mode is SearchMode.HYBRID:
-        return why
-    return f"searched by words alone ({why})" if why else "searched by words alone"
+    return notes_by_reason((name, why_degraded(page)) for name, page in pages.items())
 
 
 def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
@@ -267,14 +246,13 @@ class CatalogueScopes:
     notes: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scope:
+class _Scope(NamedTuple):
     """A scope in one catalogue, its notes, the fields it excludes values by, and the errors of values it lacks."""
 
     scope: Scope
-    notes: tuple[str, ...]
-    excluding: frozenset[str]
-    unknown: Mapping[str, InputError]
+    notes: list[str]
+    excluding: set[str]
+    unknown: dict[str, InputError]
 
 
 def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> CatalogueScopes:
@@ -284,17 +262,42 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
     if refused and not found:
         raise next(iter(refused.values()))
-    _require_known_exclusions(list(found.values()))
-    return CatalogueScopes(
-        views=ByCatalogue(
-            found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]
-        ),
-        scopes={name: one.scope for name, one in found.items()},
-        notes=[
-            *([f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []),
-            *by_catalogue({name: one.notes for name, one in found.items()}, among=len(found)),
-        ],
+    known = {name for one in found.values() for name in one.excluding}
+    for name, error in (unknown for one in found.values() for unknown in one.unknown.items()):
+        if name not in known:  # to exclude what no catalogue has would do nothing, and nobody would be told
+            raise error
+    readable = ByCatalogue(
+        found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]
     )
+    left_out = [f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []
+    said = by_catalogue({name: one.notes for name, one in found.items()}, among=len(found))
+    scopes = {name: one.scope for name, one in found.items()}
+    return CatalogueScopes(views=readable, scopes=scopes, notes=[*left_out, *said])
+
+
+def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
+    """Return the scope of a call in one catalogue, or the error of a value that it does not know and must have."""
+    conditions: list[Condition] = []
+    notes, unknown, visibility = list[str](), dict[str, InputError](), asked.visibility
+    try:
+        for condition in asked.conditions(view.spec):
+            try:
+                named, said = resolve_condition(
+                    condition, view.reader, view.spec, visibility=visibility, label=asked.label
+                )
+            except InputError as error:
+                if not isinstance(condition, NoneOf):
+                    raise
+                unknown[condition.field] = error
+            else:
+                conditions.append(named)
+                notes += said
+        excluding = {condition.field for condition in conditions if isinstance(condition, NoneOf)}
+        if not asked.with_adult(view.spec):
+            conditions += without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=visibility)
+    except InputError as error:
+        return error
+    return _Scope(Scope(conditions=tuple(conditions), visibility=visibility), notes, excluding, unknown)
 
 
 def scope_of(view: CatalogueView, asked: ScopeRequest) -> tuple[Scope, list[str]]:
@@ -308,55 +311,9 @@ def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
     return scope_of(view, ScopeRequest(query="", visibility=visibility))[0]
 
 
-def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
-    try:
-        conditions, notes, unknown = _resolved(view, asked)
-        hidden: list[Condition] = []
-        if not asked.with_adult(view.spec):
-            hidden = without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
-    except InputError as error:
-        return error
-    scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
-    excluding = frozenset(condition.field for condition in conditions if isinstance(condition, NoneOf))
-    return _Scope(scope=scope, notes=tuple(notes), excluding=excluding, unknown=unknown)
-
-
-def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition], list[str], dict[str, InputError]]:
-    """Return the conditions with their values, notes, and the errors of excluded values, which no record here has."""
-    conditions: list[Condition] = []
-    notes: list[str] = []
-    unknown: dict[str, InputError] = {}
-    for condition in asked.conditions(view.spec):
-        try:
-            named, said = resolve_condition(
-                condition, view.reader, view.spec, visibility=asked.visibility, label=asked.label
-            )
-        except InputError as error:
-            if not isinstance(condition, NoneOf):
-                raise
-            unknown[condition.field] = error
-            continue
-        conditions.append(named)
-        notes += said
-    return conditions, notes, unknown
-
-
-def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:
-    """Refuse an exclusion of a value that no catalogue knows: it would do nothing, and nobody would be told."""
-    known = {name for scope in scopes for name in scope.excluding}
-    for scope in scopes:
-        for name, error in scope.unknown.items():
-            if name not in known:
-                raise error
-
-
 def by_catalogue(notes: Mapping[str, Sequence[str]], *, among: int) -> list[str]:
     """Return the notes of catalogues, each once, with the names of its catalogues unless all of so many have it."""
-    named: dict[str, list[str]] = {}
-    for name, some in notes.items():
-        for note in some:
-            named.setdefault(note, []).append(name)
-    return [note if len(names) == among else f"{list_names(names)}: {note}" for note, names in named.items()]
+    return notes_by_reason(((name, note) for name, some in notes.items() for note in some), among=among)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,7 +344,6 @@ class SearchPath:
     """How many records one answer has."""
     searcher: Searcher
     label: Label = argument_of
-    """Returns the name of the argument that a condition came from."""
     notes: Sequence[str] = ()
 
 
@@ -410,11 +366,18 @@ def usual_path(
     reading = read_question(view, query, scope) if is_read else plain_reading(query, scope)
     if reading.is_list:
         raise InputError(f"'query': '{quoted(query[:60])}' only states what records have; add words to rank them by")
+
+    def show(ranked: Ranked) -> ShownHits:
+        """Return the first hits, with a bounded number of one series; few where nothing answers."""
+        found = ranked.page(limit)
+        shown = found.hits[:NEAREST_SHOWN] if found.evidence is Evidence.NONE else found.hits
+        return ShownHits(keys=[hit.key for hit in shown], evidence=found.evidence)
+
     return SearchPath(
         view=view,
         scope=reading.scope,
         rank=lambda within: in_order(rank(view, reading.query, within, None, limit), view, reading),
-        show=lambda ranked: show_first(ranked, limit),
+        show=show,
         limit=limit,
         page=page or limit,
         searcher=view.catalogue.searcher,
@@ -426,10 +389,3 @@ def usual_path(
 def reach_of(params: BaseModel, limit: int) -> int:
     """Return how many records the answers to a call can have, over all pages."""
     return FURTHEST if "cursor" in type(params).model_fields else limit
-
-
-def show_first(ranked: Ranked, limit: int) -> ShownHits:
-    """Return the first hits, with a bounded number of one series; few where nothing answers."""
-    page = ranked.page(limit)
-    shown = page.hits[:NEAREST_SHOWN] if page.evidence is Evidence.NONE else page.hits
-    return ShownHits(keys=[hit.key for hit in shown], evidence=page.evidence)

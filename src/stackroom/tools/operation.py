@@ -124,7 +124,6 @@ class Operation:
     cost: Cost
     run: Callable[[OperationCall, Any], Any]
     text: Callable[[Any], str] = result_text
-    """Returns the result as text."""
 
     rest: str = ""
     """Method and path, such as `DELETE /v1/users/{name}`; empty: no endpoint."""
@@ -132,15 +131,11 @@ class Operation:
     command: str = ""
     """Group and name of the command, such as `user add`, or its name alone; empty: no command."""
     arguments: tuple[str, ...] = ()
-    """The parameters that the command takes by position."""
     example: str = ""
-    """An example of the command, without its name."""
     details: str = ""
-    """Further paragraphs of the command's help."""
     table: str = ""
     """The field of the result that the command prints as a table; empty: it prints the text."""
     columns: tuple[str, ...] = ()
-    """The fields of the table's rows."""
     empty: str = ""
     """Printed in place of an empty table."""
     is_single: bool = False
@@ -183,12 +178,9 @@ class OperationChoice:
         given = {name: value for name, value in given.items() if value is not None}
         taken = operation.params.model_fields
         for name in sorted(given.keys() - taken.keys() - OF_EVERY_LIST):
-            raise InputError(f"'{name}' is for {self._takers(name)}, not for '{chosen}'")
+            takers = [f"'{one}'" for one, other in self.operations.items() if name in other.params.model_fields]
+            raise InputError(f"'{name}' is for {', '.join(takers)}, not for '{chosen}'")
         return operation.perform(call, validate_fields(operation.params, {n: given[n] for n in taken if n in given}))
-
-    def _takers(self, name: str) -> str:
-        takers = [one for one, operation in self.operations.items() if name in operation.params.model_fields]
-        return ", ".join(f"'{taker}'" for taker in takers)
 
 
 LARGEST_BODY = 64 * 1024

@@ -21,7 +21,7 @@ from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
 from stackroom.text.patterns import pattern
 from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
-from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, read_query
+from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, StatedOrder, read_query
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
 from stackroom.tools.listing import is_list, list_in_scope, sort_keys, words_conditions, words_of_list
@@ -58,7 +58,6 @@ class ReadQuestion:
     """A question as one catalogue reads it."""
 
     asked: str
-    """The question as it was put."""
     query: str
     """The words to search for; empty where all records in scope answer."""
     given: Scope
@@ -104,27 +103,14 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
 
     `scope` is that of the call: what the caller may see, with the filters that were given.
     """
-    plain = plain_reading(query, scope)
+    plain, text = plain_reading(query, scope), query.strip()
     if is_list(query):
         return replace(plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query))))
-    if not query.strip() or _is_quoted(query):
+    if not text or (len(text) > 1 and text[0] in '"“' and text[-1] in '"”'):
         return plain
     this_year = view.catalogue.recommender.this_year()
     vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
-    read = _read_known(view, query, vocabulary, as_words)
-    if view.spec.embed is not None and view.spec.embed.markdown:
-        unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
-        read = _read_known(view, query, vocabulary, [*as_words, *unsaid])
-        read = replace(read, order=None, unknown_maker="", unknown_place="")  # in prose they are words of a topic
-    moods = replace(plain, names_moods=read.is_known)
-    if not _states_something(read) or _is_bare_value(read, query) or _is_name(view, scope, query):
-        return moods
-    return _applied(view, read, moods, vocabulary)
-
-
-def read_again(view: CatalogueView, reading: ReadQuestion) -> ReadQuestion:
-    """Return a reading that takes what was only likely for words of the topic."""
-    return read_question(view, reading.asked, reading.given, as_words=reading.likely)
+    return _QuestionReader(view, scope, vocabulary).read(plain, as_words)
 
 
 def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> SearchPage:
@@ -178,139 +164,159 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
     return replace(ranked, ranking=falling, is_sorted=True)
 
 
-def _is_quoted(query: str) -> bool:
-    text = query.strip()
-    return len(text) > 1 and text[0] in '"“' and text[-1] in '"”'
+class _Excepted(NamedTuple):
+    """The parts that a question leaves out, by phrase: a record by its name, a word, or records with all its words."""
+
+    keys: dict[str, Key]
+    words: dict[str, NoneOf]
+    refused: dict[str, list[Key]]
 
 
-def _read_known(
-    view: CatalogueView, query: str, vocabulary: PreferenceVocabulary, as_words: Collection[str]
-) -> ReadQuery:
-    """Return the query as it was read, with conditions that can be filtered by here."""
-    known = {field.name for field in filters_of(view.spec).values()}
-    read = read_query(query, vocabulary, unread=as_words)
-    unknown = [one.phrase for one in read.stated if any(condition.field not in known for condition in one.conditions)]
-    is_of_passages = bool(view.spec.kinds_hidden_from_search)
-    if is_of_passages:  # one that answers "how long can I dive without air" has the word
-        unknown += [one.phrase for one in read.left_out]
-    again = read_query(query, vocabulary, unread=[*as_words, *unknown]) if unknown else read
-    return replace(again, unread=()) if is_of_passages else again
+@dataclass(frozen=True, slots=True)
+class _QuestionReader:
+    """Reads a question in one catalogue, in the scope of its call."""
 
+    view: CatalogueView
+    scope: Scope
+    vocabulary: PreferenceVocabulary
 
-def _states_something(read: ReadQuery) -> bool:
-    names = read.unknown_maker or read.unknown_place
-    return bool(read.stated or read.order or read.left_out or read.unread or read.is_count or names)
+    def read(self, plain: ReadQuestion, as_words: Collection[str]) -> ReadQuestion:
+        """Return a question with what it states applied, but for the phrases that are to be words."""
+        query, embed = plain.asked, self.view.spec.embed
+        read = self._read_known(query, as_words)
+        if embed is not None and embed.markdown:  # in prose they are words of a topic
+            unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
+            read = self._read_known(query, [*as_words, *unsaid])
+            read = replace(read, order=None, unknown_maker="", unknown_place="")
+        moods, names = replace(plain, names_moods=read.is_known), read.unknown_maker or read.unknown_place
+        states = read.stated or read.order or read.left_out or read.unread or read.is_count or names
+        return self._applied(read, moods) if states and not self._is_name(query, read) else moods
 
+    def _read_known(self, query: str, as_words: Collection[str]) -> ReadQuery:
+        """Return the query as it was read, with conditions that can be filtered by here."""
+        known = {field.name for field in filters_of(self.view.spec).values()}
+        read = read_query(query, self.vocabulary, unread=as_words)
+        unknown = [one.phrase for one in read.stated if any(each.field not in known for each in one.conditions)]
+        is_of_passages = bool(self.view.spec.kinds_hidden_from_search)
+        if is_of_passages:  # one that answers "how long can I dive without air" has the word
+            unknown += [one.phrase for one in read.left_out]
+        again = read_query(query, self.vocabulary, unread=[*as_words, *unknown]) if unknown else read
+        return replace(again, unread=()) if is_of_passages else again
 
-def _is_bare_value(read: ReadQuery, query: str) -> bool:
-    """Tell whether a query is a value and nothing else, which other fields may have among their words."""
-    stated = next(iter(read.stated), None)
-    if stated is None or stated.phrase != query.strip():
-        return False
-    return not (stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range))
+    def _is_name(self, query: str, read: ReadQuery) -> bool:
+        """Tell whether a query is a record's name, or only a value, which other fields may have among their words."""
+        for stated in read.stated[:1]:
+            is_meant = stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range)
+            if stated.phrase == query.strip() and not is_meant:
+                return True
+        seen = Scope(visibility=self.scope.visibility)
+        return any(match.likeness >= NAME_LIKE for match in self.view.reader.titles_like(query, scope=seen, limit=1))
 
+    def _applied(self, read: ReadQuery, plain: ReadQuestion) -> ReadQuestion:
+        """Return a question with what it states as conditions, order and notes."""
+        known = [self._in_known_time(one) for one in read.stated]
+        unmet = [one for one in known if self._is_unmet_time(one)]
+        filtered = {condition.field for condition in self.scope.conditions}
+        against = [  # what does not go with the filters of the call
+            one
+            for one in known
+            if one not in unmet
+            and any(condition.field in filtered for condition in one.conditions)
+            and not self.view.reader.count(self.scope.narrowed(*one.conditions))
+        ]
+        held = [one for one in known if one not in unmet and one not in against]
+        excepted = self._excepted(read.left_out)
+        stated = [condition for one in held for condition in one.conditions]
+        conditions, scope = _narrowed(self.scope, merge_conditions([*stated, *excepted.words.values()]))
+        sort = (read.order.sort or "") if read.order else ""
+        stated_names = ((read.unknown_maker, self.vocabulary.makers), (read.unknown_place, self.vocabulary.places))
+        unknown_names = [  # no record has them
+            NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
+            for name, fields in stated_names
+            if name and fields
+        ]
+        unchecked = [
+            *([read.order.phrase] if read.order and not sort else ()),
+            *(
+                [f"by {read.unknown_maker}"]
+                if read.unknown_maker and not (self.vocabulary.people or read.unread)
+                else ()
+            ),
+        ]
+        return replace(
+            plain,
+            query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),
+            scope=scope,
+            conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
+            phrases=tuple(self._phrases(held, excepted, read.order)),
+            likely=tuple(one.phrase for one in held if not one.is_sure),
+            sort=sort,
+            left_out=frozenset(excepted.keys.values()),
+            refused=frozenset(key for keys in excepted.refused.values() for key in keys),
+            is_count=read.is_count,
+            lacks_name=bool(unknown_names),
+            doubts=(
+                *(
+                    LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field))
+                    for one in against
+                ),
+                *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in (*unchecked, *read.unread)),
+                *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
+                *(NO_PERIOD.format(text=self._described(one), phrase=quoted(one.phrase)) for one in unmet),
+                *unknown_names,
+            ),
+        )
 
-def _is_name(view: CatalogueView, scope: Scope, query: str) -> bool:
-    seen = Scope(visibility=scope.visibility)
-    return any(match.likeness >= NAME_LIKE for match in view.reader.titles_like(query, scope=seen, limit=1))
+    def _in_known_time(self, stated: StatedCondition) -> StatedCondition:
+        """Return "the 20s" as the decade a century before, where only that has records."""
+        condition = stated.conditions[0]
+        if EXPLICIT_CENTURY.search(stated.phrase) or not self._is_unmet_time(stated):
+            return stated
+        assert isinstance(condition, Range)
+        century = 36_525 if self.vocabulary.has_dates else 100
+        low, high = condition.at_least or 0, condition.at_most or 0
+        before = replace(stated, conditions=(Range(condition.field, low - century, high - century),))
+        return stated if self._is_unmet_time(before) else before
 
+    def _is_unmet_time(self, stated: StatedCondition) -> bool:
+        """Tell whether no record is of a period; it may be that of a story, as in "the 2070s"."""
+        condition = stated.conditions[0]
+        if not isinstance(condition, Range) or condition.field != self.vocabulary.time_field:
+            return False
+        is_closed = condition.at_least is not None and condition.at_most is not None
+        seen = Scope(visibility=self.scope.visibility)
+        return is_closed and not self.view.reader.count(seen.narrowed(condition))
 
-def _applied(
-    view: CatalogueView, read: ReadQuery, plain: ReadQuestion, vocabulary: PreferenceVocabulary
-) -> ReadQuestion:
-    """Return a question with what it states as conditions, order and notes."""
-    known = [_in_known_time(one, view, plain.scope, vocabulary) for one in read.stated]
-    unmet = [one for one in known if _is_unmet_time(one, view, plain.scope, vocabulary)]
-    held, against = _parted(view, [one for one in known if one not in unmet], plain.scope)
-    excepted = _resolved(view, read.left_out, plain.scope)
-    stated = [condition for one in held for condition in one.conditions]
-    conditions, scope = _narrowed(plain.scope, merge_conditions([*stated, *excepted.words.values()]))
-    sort = (read.order.sort or "") if read.order else ""
-    phrases = (
-        *_phrases(held, view, plain.scope),
-        *(ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys),
-        *(ReadPhrase(phrase, "without records that have the word", "") for phrase in excepted.words),
-        *(
-            [ReadPhrase(read.order.phrase, _order_in_words(sort), sort.removeprefix("-"))]
-            if read.order and sort
-            else ()
-        ),
-    )
-    unchecked = [
-        *([read.order.phrase] if read.order and not sort else ()),
-        *([f"by {read.unknown_maker}"] if read.unknown_maker and not (vocabulary.people or read.unread) else ()),
-    ]
-    return replace(
-        plain,
-        query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),
-        scope=scope,
-        conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
-        phrases=phrases,
-        likely=tuple(one.phrase for one in held if not one.is_sure),
-        sort=sort,
-        left_out=frozenset(excepted.keys.values()),
-        refused=frozenset(key for keys in excepted.refused.values() for key in keys),
-        is_count=read.is_count,
-        lacks_name=any(_about_names(read, vocabulary)),
-        doubts=(
-            *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
-            *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in (*unchecked, *read.unread)),
-            *(REFUSED.format(phrase=quoted(phrase)) for phrase in excepted.refused),
-            *(NO_PERIOD.format(text=_described(one, view.spec), phrase=quoted(one.phrase)) for one in unmet),
-            *_about_names(read, vocabulary),
-        ),
-    )
+    def _excepted(self, phrases: Sequence[LeftOutPhrase]) -> _Excepted:
+        excepted = _Excepted({}, {}, {})
+        for phrase, what, is_marked in ((one.phrase, one.what, one.is_marked) for one in phrases):
+            named = self.view.reader.titles_like(what, scope=self.scope, limit=1) if is_marked else ()
+            tokens = tuple(token for token, _ in analyse_query(what, synonyms={}).terms)
+            if named and named[0].likeness >= SAME_NAME:
+                excepted.keys[phrase] = named[0].key
+            elif len(tokens) == 1 and is_marked:
+                excepted.words[phrase] = NoneOf(WORDS_FIELD, tokens)
+            elif tokens:
+                excepted.refused[phrase] = list_in_scope(self.view, self.scope.narrowed(AllOf(WORDS_FIELD, tokens)))
+        return excepted
 
+    def _phrases(
+        self, held: Iterable[StatedCondition], excepted: _Excepted, order: StatedOrder | None
+    ) -> Iterator[ReadPhrase]:
+        """Yield what the phrases of a question were read as; of people, how many records have them."""
+        for one in held:
+            fields = [(condition, self.view.spec.fields.get(condition.field)) for condition in one.conditions]
+            people = [condition for condition, field in fields if field and field.role is FieldRole.PEOPLE]
+            found = f", {counted(self.view.reader.count(self.scope.narrowed(*people)))}" if people else ""
+            yield ReadPhrase(one.phrase, f"{self._described(one)}{found}", one.conditions[0].field)
+        yield from (ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys)
+        yield from (ReadPhrase(phrase, "without records that have the word", "") for phrase in excepted.words)
+        if order and order.sort:
+            field, end = order.sort.removeprefix("-"), "greatest" if order.sort.startswith("-") else "least"
+            yield ReadPhrase(order.phrase, f"sorted by {label_of(field)}, the {end} first", field)
 
-def _order_in_words(sort: str) -> str:
-    end = "greatest" if sort.startswith("-") else "least"
-    return f"sorted by {label_of(sort.removeprefix('-'))}, the {end} first"
-
-
-def _about_names(read: ReadQuery, vocabulary: PreferenceVocabulary) -> Iterator[str]:
-    """Yield the names that were asked for and that no record has."""
-    for name, fields in ((read.unknown_maker, vocabulary.makers), (read.unknown_place, vocabulary.places)):
-        if name and fields:
-            yield NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
-
-
-def _in_known_time(
-    stated: StatedCondition, view: CatalogueView, scope: Scope, vocabulary: PreferenceVocabulary
-) -> StatedCondition:
-    """Return "the 20s" as the decade a century before, where only that has records."""
-    (condition, *_others) = stated.conditions
-    if EXPLICIT_CENTURY.search(stated.phrase) or not _is_unmet_time(stated, view, scope, vocabulary):
-        return stated
-    assert isinstance(condition, Range)
-    century = 36_525 if vocabulary.has_dates else 100
-    low, high = condition.at_least or 0, condition.at_most or 0
-    before = replace(stated, conditions=(Range(condition.field, low - century, high - century),))
-    return stated if _is_unmet_time(before, view, scope, vocabulary) else before
-
-
-def _is_unmet_time(
-    stated: StatedCondition, view: CatalogueView, scope: Scope, vocabulary: PreferenceVocabulary
-) -> bool:
-    """Tell whether no record is of a period; it may be that of a story, as in "the 2070s"."""
-    (condition, *_others) = stated.conditions
-    if not isinstance(condition, Range) or condition.field != vocabulary.time_field:
-        return False
-    is_closed = condition.at_least is not None and condition.at_most is not None
-    return is_closed and not view.reader.count(Scope(visibility=scope.visibility).narrowed(condition))
-
-
-def _parted(
-    view: CatalogueView, stated: Sequence[StatedCondition], scope: Scope
-) -> tuple[list[StatedCondition], list[StatedCondition]]:
-    """Return what is stated in two parts: what goes with the filters of the call, and what does not."""
-    filtered = {condition.field for condition in scope.conditions}
-    against = [
-        one
-        for one in stated
-        if any(condition.field in filtered for condition in one.conditions)
-        and not view.reader.count(scope.narrowed(*one.conditions))
-    ]
-    return [one for one in stated if one not in against], against
+    def _described(self, stated: StatedCondition) -> str:
+        return ", ".join(describe(condition, self.view.spec) for condition in stated.conditions)
 
 
 def _narrowed(scope: Scope, conditions: Sequence[Condition]) -> tuple[tuple[Condition, ...], Scope]:
@@ -339,49 +345,9 @@ def _within(stated: Condition, given: Condition) -> Condition | None:
     return merge_pair(given, stated) if are_ranges else None
 
 
-class _Excepted(NamedTuple):
-    """The parts that a question leaves out, by phrase: a record by its name, a word, or records with all its words."""
-
-    keys: dict[str, Key]
-    words: dict[str, NoneOf]
-    refused: dict[str, list[Key]]
-
-
-def _resolved(view: CatalogueView, phrases: Sequence[LeftOutPhrase], scope: Scope) -> _Excepted:
-    excepted = _Excepted({}, {}, {})
-    for left_out in phrases:
-        named = view.reader.titles_like(left_out.what, scope=scope, limit=1) if left_out.is_marked else ()
-        tokens = tuple(token for token, _ in analyse_query(left_out.what, synonyms={}).terms)
-        if named and named[0].likeness >= SAME_NAME:
-            excepted.keys[left_out.phrase] = named[0].key
-        elif len(tokens) == 1 and left_out.is_marked:
-            excepted.words[left_out.phrase] = NoneOf(WORDS_FIELD, tokens)
-        elif tokens:
-            within = scope.narrowed(AllOf(WORDS_FIELD, tokens))
-            excepted.refused[left_out.phrase] = list_in_scope(view, within)
-    return excepted
-
-
-def _phrases(held: Iterable[StatedCondition], view: CatalogueView, scope: Scope) -> Iterator[ReadPhrase]:
-    for one in held:
-        text = _described(one, view.spec)
-        people = [condition for condition in one.conditions if _is_of_people(condition, view.spec)]
-        found = f", {counted(view.reader.count(scope.narrowed(*people)))}" if people else ""
-        yield ReadPhrase(one.phrase, f"{text}{found}", one.conditions[0].field)
-
-
-def _described(stated: StatedCondition, spec: CatalogueSpec) -> str:
-    return ", ".join(describe(condition, spec) for condition in stated.conditions)
-
-
 def counted(number: int) -> str:
     """Return a number of records in words."""
     return f"{number:,} record{'' if number == 1 else 's'}"
-
-
-def _is_of_people(condition: Condition, spec: CatalogueSpec) -> bool:
-    field = spec.fields.get(condition.field)
-    return field is not None and field.role is FieldRole.PEOPLE
 
 
 def describe(condition: Condition, spec: CatalogueSpec) -> str:

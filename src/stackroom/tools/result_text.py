@@ -168,17 +168,13 @@ def _pairs(items: Sequence[BaseModel], dumped: Sequence[dict[str, Any]]) -> str:
     if all(issubclass(kind, int | float) for kind in kinds):
         return ", ".join([f"{first} ({second})" for first, second in pairs])
     if not all(issubclass(kind, str) for kind in kinds):
-        return "; ".join(map(_with_second, items, dumped))
+        told = ((*one.values(), None)[1] for one in dumped)
+        texts = [(first, _plain(_with_parts(second, one))) for (first, second), one in zip(pairs, told, strict=True)]
+        return "; ".join([f"{first} ({text})" if text else str(first) for first, text in texts])
     seconds: dict[str, list[str]] = {}
     for first, second in pairs:
         seconds.setdefault(first, []).append(second)
     return "; ".join([f"{first or 'others'}: {', '.join(some)}" for first, some in seconds.items()])
-
-
-def _with_second(item: BaseModel, dumped: dict[str, Any]) -> str:
-    (first, second), (_, told) = vars(item).values(), (*dumped.values(), None)[:2]
-    text = _plain(_with_parts(second, told))
-    return f"{first} ({text})" if text else str(first)
 
 
 def _in_brackets(part: Part) -> str:

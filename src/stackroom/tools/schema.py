@@ -83,15 +83,11 @@ def bare_common(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def brief_input(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema of arguments without the keywords that say least."""
-    properties = {name: _brief_argument(name, one) for name, one in schema.get("properties", {}).items()}
+    properties = {name: _without_obvious(one) for name, one in schema.get("properties", {}).items()}
+    for name, small in properties.items():
+        if name in PLAIN_ARGUMENTS or small.get("description") == MOST_RESULTS or "properties" in small:
+            small.pop("description", None)
     return {**schema, "properties": properties}
-
-
-def _brief_argument(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    small: dict[str, Any] = _without_obvious(schema)
-    if name in PLAIN_ARGUMENTS or small.get("description") == MOST_RESULTS or "properties" in small:
-        small.pop("description", None)
-    return small
 
 
 def _without_obvious(node: Any) -> Any:
@@ -99,10 +95,9 @@ def _without_obvious(node: Any) -> Any:
         return [_without_obvious(item) for item in node]
     if not isinstance(node, Mapping):
         return node
-    return {key: _without_obvious(value) for key, value in node.items() if not _is_obvious(key, value)}
-
-
-def _is_obvious(key: str, value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return False
-    return (key, value) in OBVIOUS or (key == "maxItems" and value > FEW_ITEMS)
+    small = {}
+    for key, value in node.items():
+        is_long = key == "maxItems" and isinstance(value, int) and value > FEW_ITEMS
+        if isinstance(value, dict | list) or not ((key, value) in OBVIOUS or is_long):
+            small[key] = _without_obvious(value)
+    return small

@@ -71,23 +71,17 @@ class ToolParams(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _forgive_case(cls, value: Any, info: ValidationInfo) -> Any:
-        """Take a choice in another case, or with other separators, for the choice that is meant."""
-        choices = _choices_in(cls.model_fields[info.field_name or ""].annotation)
+    def _as_declared(cls, value: Any, info: ValidationInfo) -> Any:
+        """Forgive the case and separators of a choice; refuse booleans for numbers, which pydantic would convert."""
+        declared = cls.model_fields[info.field_name or ""].annotation
+        values, choices = value if isinstance(value, list) else [value], _choices_in(declared)
+        has_bool = any(isinstance(one, bool) for one in values)
+        if has_bool and _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
+            raise PydanticCustomError("number_type", "must be a number, not true or false")
         if not choices:
             return value
-        return [_chosen(one, choices) for one in value] if isinstance(value, list) else _chosen(value, choices)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _require_numbers(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse booleans for numbers, which pydantic would convert to 1 and 0."""
-        if not any(isinstance(one, bool) for one in (value if isinstance(value, list) else [value])):
-            return value
-        declared = cls.model_fields[info.field_name or ""].annotation
-        if _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
-            raise PydanticCustomError("number_type", "must be a number, not true or false")
-        return value
+        chosen = [choices.get(letters_of(one), one) if isinstance(one, str) else one for one in values]
+        return chosen if isinstance(value, list) else chosen[0]
 
 
 class ToolResult(BaseModel):
@@ -262,10 +256,6 @@ def _choices_in(annotation: Any) -> dict[str, str]:
     return found
 
 
-def _chosen(value: Any, choices: Mapping[str, str]) -> Any:
-    return choices.get(letters_of(value), value) if isinstance(value, str) else value
-
-
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
     """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain int."""
     inner = get_args(annotation)
@@ -273,7 +263,6 @@ def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
 
 
 DECIMALS = 4
-STRENGTH, ORDER = "strength", "order"
 
 
 class ExplainParams(ToolParams):
@@ -315,7 +304,11 @@ def why_lines(why: WhyShape | None) -> list[str]:
     """Return an explanation as lines of text; none where there is none."""
     if why is None:
         return []
-    lines = [_sum_line(STRENGTH, why.strength), *([_sum_line(ORDER, why.order)] if why.order else [])]
+    lines = []
+    for name, parts in {"strength": why.strength, "order": why.order}.items():
+        addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part)}" for one, part in parts.items())
+        if parts or name == "strength":  # as in `why strength 0.912 = base 0.114 + meaning 0.5 …`
+            lines.append(f"why {name} {round(sum(parts.values()), DECIMALS)} = {addends.removeprefix('+ ')}")
     return [*lines, *([f"lacks: {', '.join(why.lacks)}"] if why.lacks else [])]
 
 
@@ -325,12 +318,6 @@ def explanation_lines(told: Mapping[str, Any]) -> list[str]:
     head = f"{told['title']} [{told['id']}] by {told['tool']}: {place}; strength {told['score']}"
     sums = WhyShape(strength=told["strength"], order=told["order"])
     return [head, *(f"- {reason}" for reason in told["because"]), *why_lines(sums)]
-
-
-def _sum_line(name: str, parts: Mapping[str, float]) -> str:
-    """Return parts and their sum as a line: `why strength 0.912 = base 0.114 + meaning 0.5 …`."""
-    addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part)}" for one, part in parts.items())
-    return f"why {name} {round(sum(parts.values()), DECIMALS)} = {addends.removeprefix('+ ')}"
 
 
 def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
@@ -353,14 +340,6 @@ LONGEST_PLACE = 200
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def require_few(given: Mapping[str, Any], what: str, *, known: Sequence[str]) -> None:
-    """Refuse too many arguments or fields, or values in them, before they are validated."""
-    if len(given) > MOST_FIELDS:
-        raise InputError(f"{len(given)} {what} are too many; known: {', '.join(known)}")
-    if _has_more_values(given, MOST_VALUES):
-        raise InputError(f"the {what} have more than {MOST_VALUES:,} values in all; give fewer at once")
-
-
 def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> ToolParams:
     """Return a call's arguments as the tool declares them, or raise InputError."""
     return validate_fields(tool.params, arguments, noun="argument", shows_values=True)
@@ -370,7 +349,10 @@ def validate_fields(
     model: type[ModelT], given: Mapping[str, Any], *, noun: str = "field", shows_values: bool = False
 ) -> ModelT:
     """Return values as a model declares them, or raise InputError; wrong ones, which may be secret, shown if wanted."""
-    require_few(given, f"{noun}s", known=_names_at(model, ()))
+    if len(given) > MOST_FIELDS:  # before they are validated
+        raise InputError(f"{len(given)} {noun}s are too many; known: {', '.join(_names_at(model, ()))}")
+    if _has_more_values(given, MOST_VALUES):
+        raise InputError(f"the {noun}s have more than {MOST_VALUES:,} values in all; give fewer at once")
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
@@ -393,14 +375,12 @@ def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
     """Tell whether there are more values than `most`, in nested lists and objects too; stops counting there."""
     count = 0
     waiting: list[Any] = [given]
-    while waiting:
+    while waiting and count <= most:
         inner = waiting.pop()
         count += len(inner)
-        if count > most:
-            return True
         values = inner.values() if isinstance(inner, Mapping) else inner
         waiting += [value for value in values if isinstance(value, dict | list)]
-    return False
+    return count > most
 
 
 def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: bool) -> str:
@@ -420,9 +400,7 @@ def _names_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """Return the names of the values in the object at this path; none where anything may be in it."""
     for step in path:
         fields = {one.alias or name: one for name, one in model.model_fields.items()}
-        inner = model_in(fields[step].annotation) if step in fields else None
-        if inner is not None:
-            model = inner
+        model = (model_in(fields[step].annotation) if step in fields else None) or model
     return [one.alias or name for name, one in model.model_fields.items()]
 
 
@@ -432,17 +410,14 @@ BLANK = "the query is blank, so that nothing can answer it; say what to look for
 
 def with_query_notes(result: ToolResult, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the answer of a search with a note on its query, where it was blank or cut."""
-    note = find_query_note(arguments.get(QUERY)) if isinstance(result, FoundResult) else None
-    if note is None or not isinstance(result, FoundResult):
-        return result
-    return result.model_copy(update={"notes": [note, *result.notes]})
+    if isinstance(result, FoundResult) and (note := find_query_note(arguments.get(QUERY))) is not None:
+        return result.model_copy(update={"notes": [note, *result.notes]})
+    return result
 
 
 def find_query_note(query: Any) -> str | None:
     """Return the note on a query; None where all of it was searched for."""
-    if not isinstance(query, str):
-        return None
-    if not query.strip():
+    size = len(query.strip()) if isinstance(query, str) else MAX_CHARS
+    if not size:
         return BLANK
-    size = len(query.strip())
     return f"the query has {size:,} characters; the first {MAX_CHARS:,} were searched for" if size > MAX_CHARS else None

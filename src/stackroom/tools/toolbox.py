@@ -5,10 +5,12 @@ Clients that allow only letters, digits, `_` and `-` in names know `catalog.muta
 
 import re
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from operator import attrgetter
+from typing import NamedTuple
 
 from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import SEES_PUBLIC, WHOLE, Scope, Visibility
@@ -26,16 +28,13 @@ def plain_names(names: Iterable[str]) -> dict[str, str]:
     """Return the plain name of each tool. No two are the same, and a tool's own name is never given to another."""
     ordered = sorted(names)
     found = {name: name for name in ordered if PLAIN.fullmatch(name)}
-    taken = set(found)
     for name in ordered:
         if name not in found:
-            found[name] = _free(OTHER.sub("_", name), taken)
-            taken.add(found[name])
+            plain = OTHER.sub("_", name)
+            while plain in found.values():
+                plain += "_"
+            found[name] = plain
     return found
-
-
-def _free(name: str, taken: set[str]) -> str:
-    return name if name not in taken else _free(f"{name}_", taken)
 
 
 def with_plain_names(text: str, names: Mapping[str, str]) -> str:
@@ -75,12 +74,12 @@ class VersionedCatalogue:
     def version(self) -> CatalogueVersion:
         """Return the current version; raise StorageError where the store cannot be read."""
         reader = self._catalogue.shelf.reader()
-        found = self._known(reader)
-        if found is None:
+        known = self._known(reader)
+        if known is None:
             is_public = reader.count(NO_AUDIENCE) == reader.count(WHOLE)
-            found = CatalogueVersion(self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public)
-            self._last = found
-        return found
+            known = CatalogueVersion(self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public)
+            self._last = known
+        return known
 
     def find_version(self) -> CatalogueVersion | None:
         """Return the current version where it is known without blocking."""
@@ -89,8 +88,7 @@ class VersionedCatalogue:
 
     def _known(self, reader: ShelfReader) -> CatalogueVersion | None:
         last = self._last
-        now = reader.change_no, reader.vector_no, reader.stale
-        return last if last is not None and (last.change_no, last.vector_no, last.stale) == now else None
+        return last if last and last[1:4] == (reader.change_no, reader.vector_no, reader.stale) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +116,17 @@ class Toolbox:
     ) -> None:
         """`behind` has the same over more catalogues, which are absent at present: in no list, but answered about."""
         self._behind = behind
-        self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self.tools = {tool.name: tool for tool in sorted(tools, key=attrgetter("name"))}
         self.plain_names = plain_names(self.tools)
         self.changing_tools = frozenset(tool.name for tool in tools if tool.cost is not Cost.READ)
         self._by_plain_name = {plain: name for name, plain in self.plain_names.items()}
-        self.resources = sorted(resources, key=lambda resource: resource.prefix)
+        self.resources = sorted(resources, key=attrgetter("prefix"))
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
         self.unserved: tuple[str, ...] = ()  # catalogues that are unfinished or damaged
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
-        if len(self.tools) != len(tools):
-            names = Counter(tool.name for tool in tools)
-            raise ValueError(f"two tools have the same name: {', '.join(name for name in names if names[name] > 1)}")
+        if twice := [name for name, count in Counter(tool.name for tool in tools).items() if count > 1]:
+            raise ValueError(f"two tools have the same name: {', '.join(twice)}")
 
     def list_callable(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that a principal may call, sorted by name, but for those that are in no list."""
@@ -160,7 +157,7 @@ class Toolbox:
 
     def find_versions(self, names: Iterable[str] | None) -> Versions | None:
         """Return the same where all are known without blocking."""
-        found = tuple(one.find_version() for one in self._watched(names))
+        found = [one.find_version() for one in self._watched(names)]
         known = tuple(one for one in found if one is not None)
         return known if len(known) == len(found) else None
 
@@ -171,18 +168,8 @@ class Toolbox:
         return [one for name, one in self._versioned.items() if name in wanted]
 
 
-class Toolboxes(Protocol):
-    """The toolbox of each caller."""
-
-    def of(self, visibility: Visibility) -> Toolbox:
-        """Return the toolbox of a caller with this visibility."""
-
-    def refresh(self) -> bool:
-        """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other ones now."""
-
-
 class ToolboxesByVisibility:
-    """Implements `Toolboxes`: one for each set of visible catalogues, built at first use.
+    """The toolbox of each caller: one for each set of visible catalogues, built at first use.
 
     A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it, neither a ranking nor a
     count, a list of values or a schema, can tell them of it.
@@ -197,21 +184,15 @@ class ToolboxesByVisibility:
     ) -> None:
         """`find_names` returns the catalogues where these, or what they are, changed since it was last called."""
         self._names = tuple(names)
-        self._make = make
+        self._make = lru_cache(maxsize=KEPT_TOOLBOXES)(make)
         self._find_names = find_names
-        self._kept: OrderedDict[tuple[str, ...], Toolbox] = OrderedDict()
         self._guard = threading.Lock()
 
     def of(self, visibility: Visibility) -> Toolbox:
         """Return the toolbox over the catalogues of this visibility."""
         visible = tuple(name for name in self._names if visibility.sees_catalogue(name))
         with self._guard:
-            if visible not in self._kept:
-                self._kept[visible] = self._make(visible)
-            self._kept.move_to_end(visible)
-            while len(self._kept) > KEPT_TOOLBOXES:
-                self._kept.popitem(last=False)
-            return self._kept[visible]
+            return self._make(visible)
 
     def refresh(self) -> bool:
         """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other ones now."""
@@ -220,5 +201,9 @@ class ToolboxesByVisibility:
             return False
         with self._guard:
             self._names = tuple(names)
-            self._kept.clear()
+            self._make.cache_clear()
         return True
+
+
+Toolboxes = Toolbox | ToolboxesByVisibility
+"""The toolbox of each caller, or one that is the same for every caller."""

@@ -17,8 +17,7 @@ from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings, SourcesSettings
-from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
-from stackroom.tools.pictures import picture_media
+from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, picture_media
 from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("Z16")

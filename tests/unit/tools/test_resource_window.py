@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
-from stackroom.tools.resources.resource import ContentList, ResourceContent, ResourceSpec
-from stackroom.tools.resources.window import MARK, fit_content, parse_window, split_address
+from stackroom.tools.resources.resource import (
+    MARK,
+    ContentList,
+    ResourceContent,
+    ResourceSpec,
+    fit_content,
+    parse_window,
+    split_address,
+)
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = [pytest.mark.row("N8"), pytest.mark.row("Z14")]

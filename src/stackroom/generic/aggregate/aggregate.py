@@ -1,78 +1,96 @@
-"""Counts and figures of a catalogue's records by the dimensions of a call, with the filters that list the records."""
+"""Counts and figures of a catalogue's records by fields as a caller names them: `country`, `year/decade`, `price/10`.
+
+A record is in a group for each of its values; one without a value is in none. Groups have the filters that list them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
-from stackroom.generic.aggregate.buckets import Integers, ScopedNumbers
-from stackroom.generic.aggregate.dimensions import (
-    Dimension,
-    Group,
-    Order,
-    Partition,
-    find_number,
-    group_rows,
-    is_highest_first,
-    order_groups,
-    parse_dimensions,
-    partition_rows,
-)
-from stackroom.generic.aggregate.shapes import AggregateParts, BrowsedGroup, GroupedRecord, RecordByNumber
+from stackroom.errors import InputError, did_you_mean
+from stackroom.generic.aggregate.buckets import Bucketing, Integers, ScopedNumbers, bucket_numbers, parse_bucketing
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, GroupedRecord, RecordByNumber
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import Range, Scope
+from stackroom.model.scope import KIND_FIELD, AnyOf, Range, Scope
 from stackroom.search.values import asks_for_adult
+from stackroom.shelf.terms import term_of
+from stackroom.text.cells.values import bounds_of
+from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, address_of
-from stackroom.tools.filters import ADULT, filters_of, plain_number, shown_number, written_range
+from stackroom.tools.filters import ADULT, KIND, filters_of, plain_number, shown_number, written_range
+
+MOST_DIMENSIONS = 2
+NAMES_SHOWN = 15
+COUNT, VALUE = "count", "value"
+DIRECTIONS = ("asc", "desc")
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupFilters:
-    """The filters of a call, and the scope that they make in one catalogue."""
+def groupable_fields(spec: CatalogueSpec) -> dict[str, FieldSpec]:
+    """Return the fields that records can be grouped by, by the names that callers use."""
+    found = {field.name: field for field in spec.column_fields}
+    if len(spec.kinds) > 1:
+        found.setdefault(KIND, FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=FilterKind.ANY_OF))
+    return found
 
-    spec: CatalogueSpec
-    scope: Scope
-    stated: Mapping[str, Any]
 
-    @property
-    def base(self) -> dict[str, Any]:
-        """The filters of the call under the names of fields; with adult records where they are asked for by a value."""
-        known = filters_of(self.spec)
-        named = {meant(name, known): value for name, value in self.stated.items()}
-        has_adult = bool(self.spec.adult) and asks_for_adult(self.scope.conditions, self.spec) and ADULT not in known
-        return {**named, ADULT: True} if has_adult else named
+def _find_dimension(stated: str, spec: CatalogueSpec) -> tuple[str, FieldSpec, Bucketing]:
+    """Return the name and the field that are meant, and the buckets of a number; InputError says what is right."""
+    fields = groupable_fields(spec)
+    name, _, bucket = (stated, "", "") if meant(stated, fields) in fields else stated.partition("/")
+    name = meant(name.strip(), fields)
+    if name not in fields:
+        raise InputError(f"'by': {_no_field(name, spec, list(fields))}")
+    return name, fields[name], parse_bucketing(bucket, fields[name]) if bucket.strip() else None
 
-    def of(self, group: Group, partitions: Sequence[Partition]) -> dict[str, Any] | None:
-        """Return the filters of a group; None where it is by a field that cannot be filtered by."""
-        filters = self.base
-        for part, partition in zip(group.parts, partitions, strict=True):
-            dimension = partition.dimension
-            if dimension.field.filter is None:
-                return None
-            if partition.bounds:
-                filters[dimension.name] = self._range(dimension, partition.bounds[part])
-            else:
-                filters[dimension.name] = self._values(dimension, str(partition.labels[part]))
-        return filters
 
-    def _values(self, dimension: Dimension, value: str) -> list[str]:
-        stated = self.base.get(dimension.name) or []
-        if dimension.field.filter is not FilterKind.ALL_OF:
-            return [value]
-        return list(dict.fromkeys([*([stated] if isinstance(stated, str) else stated), value]))
+def _find_number(name: str, spec: CatalogueSpec) -> FieldSpec:
+    """Return the number that is to be described; raise InputError naming those that there are."""
+    numbers = {field.name: field for field in spec.column_fields if field.is_numeric}
+    chosen = meant(name.strip(), numbers)
+    if chosen in numbers:
+        return numbers[chosen]
+    field = spec.fields.get(meant(name.strip(), spec.fields))
+    if field is None:
+        raise InputError(f"'of': {_no_field(name, spec, list(numbers))}")
+    known = f"numbers: {_listed(list(numbers))}" if numbers else f"'{spec.name}' has no number"
+    reason = "has no column" if field.is_numeric else f"is {field.type}, not a number"
+    raise InputError(f"'of': '{field.name}' {reason}; {known}")
 
-    def _range(self, dimension: Dimension, bounds: tuple[float, float]) -> dict[str, Any]:
-        """Return the range of a part within that of the call."""
-        low, high = bounds
-        for condition in self.scope.conditions:
-            if isinstance(condition, Range) and condition.field == dimension.field.name:
-                low = low if condition.at_least is None else max(low, condition.at_least)
-                high = high if condition.at_most is None else min(high, condition.at_most)
-        return written_range(Range(dimension.field.name, low, high), dimension.field)
+
+def _no_field(name: str, spec: CatalogueSpec, known: list[str]) -> str:
+    listed = f"; right are {_listed(known)}" if known else ""
+    reason = "cannot be counted by" if name in spec.fields else "has no field"
+    return f"'{spec.name}' {reason} '{quoted(name[:60])}'{did_you_mean(name, known)}{listed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more, which browse lists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Partition:
+    """The parts of the records in scope by one field, under its name for callers: row `rows[i]` is in `indexes[i]`."""
+
+    name: str
+    field: FieldSpec
+    rows: Integers
+    indexes: Integers
+    labels: Sequence[str | int | float]
+    bounds: Sequence[tuple[float, float]] = ()
+    """The bounds of each part of a number, both included; none where parts are values."""
+
+
+class Group(NamedTuple):
+    """A group: the part of each partition that it is of, and its rows."""
+
+    parts: tuple[int, ...]
+    rows: Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +114,7 @@ class Aggregation:
         """Return the page of groups, or of ranked records, that is asked for, with the figures of all records."""
         page = slice(self.start, self.start + self.limit)
         groups, rows = self._groups[page], self._ranked[page]
-        everything = Group(parts=(), rows=self._column.order)
+        everything = Group((), self._column.order)
         records = self._records([everything, *groups], rows)
         total, shown = len(self._groups) + len(self._ranked), len(groups) + len(rows)
         return AggregateParts(
@@ -116,7 +134,7 @@ class Aggregation:
 
     @cached_property
     def _number(self) -> FieldSpec | None:
-        return find_number(self.of, self.view.spec) if self.of else None
+        return _find_number(self.of, self.view.spec) if self.of else None
 
     @cached_property
     def _column(self) -> ScopedNumbers:
@@ -127,35 +145,77 @@ class Aggregation:
 
     @cached_property
     def _partitions(self) -> list[Partition]:
-        dimensions = parse_dimensions(self.by, self.view.spec)
-        return [partition_rows(self.view.reader, dimension, self._keys, self.scope) for dimension in dimensions]
+        dimensions = [_find_dimension(stated, self.view.spec) for stated in self.by]
+        if len({name for name, _, _ in dimensions}) < len(dimensions):
+            raise InputError(f"'by' names '{dimensions[0][0]}' twice; give two different fields")
+        return [self._partition(*dimension) for dimension in dimensions]
+
+    def _partition(self, name: str, field: FieldSpec, bucketing: Bucketing) -> Partition:
+        """Divide the records in scope by one field."""
+        divided = partial(Partition, name=name, field=field)
+        if field.is_numeric:
+            numbers = self.view.reader.numbers(field.name, self._keys.tolist())
+            rows = np.flatnonzero(np.isfinite(numbers))
+            if not len(rows):
+                return divided(rows=rows, indexes=rows, labels=())
+            return divided(rows=rows, **bucket_numbers(numbers[rows], field, bucketing)._asdict())
+        found = self.view.reader.occurrences(field.name, scope=self.scope)
+        rows, indexes, labels = np.searchsorted(self._keys, found.keys), found.indexes, found.values
+        own = [one for one in self.scope.conditions if isinstance(one, AnyOf) and one.field == field.name]
+        if own:  # only values of the filters are groups: a filter for one is then a narrower one, and finds its records
+            asked = set.intersection(*({term_of(value) for value in condition.values} for condition in own))
+            kept = np.array([term_of(value) in asked for value in labels], dtype=bool)[indexes]
+            rows, indexes = rows[kept], indexes[kept]
+        if field.brackets:
+            order = sorted(range(len(labels)), key=lambda place: bounds_of(found.values[place]))
+            indexes, labels = np.argsort(order)[indexes], [labels[place] for place in order]
+        return divided(rows=rows, indexes=indexes, labels=labels)
 
     @cached_property
     def _groups(self) -> list[Group]:
+        """All groups in order, ties by count and then by value; those without a figure come last."""
         if not self._partitions:
             return []
-        order = Order.parse(self.sort, self._partitions, has_number=self._number is not None)
-        return order_groups(group_rows(self._partitions, self._column), order, self._column)
+        by, is_descending = self._order()
+        sign = -1 if is_descending else 1
+
+        def place(group: Group) -> tuple[float, ...]:
+            if by == COUNT:
+                return (sign * len(group.rows),)
+            if by == VALUE:
+                return (sign * group.parts[0],)
+            found = self._column.figures(group.rows)
+            return (0, sign * found[by]) if found else (1, 0.0)
+
+        groups = group_rows(self._partitions, self._column)
+        return sorted(groups, key=lambda group: (*place(group), -len(group.rows), *group.parts))
+
+    def _order(self) -> tuple[str, bool]:
+        """Return what groups are sorted by, and if it falls; by default ranges and times by value, others by count."""
+        if self.sort is None:
+            first = self._partitions[0].field
+            return (VALUE, False) if first.is_numeric or first.brackets else (COUNT, True)
+        name, _, direction = self.sort.strip().casefold().partition(" ")
+        choices = [COUNT, VALUE, *(FIGURES if self._number else ())]
+        if name not in choices or direction.strip() not in ("", *DIRECTIONS):
+            needs = "; a figure needs 'of'" if name in FIGURES and not self._number else ""
+            raise InputError(
+                f"'sort' is '{self.sort[:40]}'{needs}; right are {', '.join(choices)}, and 'asc' or 'desc' after it"
+            )
+        return name, direction.strip() == "desc" if direction else name != VALUE
 
     @cached_property
     def _ranked(self) -> Integers:
         """The rows by their number; none where records are grouped, or only counted."""
         if self._number is None or self._partitions:
             return np.empty(0, dtype=np.int64)
-        return self._column.ranked(is_descending=is_highest_first(self.sort, self._number.name))
-
-    @cached_property
-    def _filters(self) -> GroupFilters:
-        return GroupFilters(spec=self.view.spec, scope=self.scope, stated=self.filters)
+        return self._column.ranked(is_descending=_is_highest_first(self.sort, self._number.name))
 
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""
-        counts = {}
-        for partition in self._partitions:
-            lacks = np.ones(len(self._keys), dtype=bool)
-            lacks[partition.rows] = False
-            counts[partition.dimension.name] = int(np.count_nonzero(lacks))
-        return {name: count for name, count in counts.items() if count}
+        size = len(self._keys)
+        counts = {one.name: size - np.count_nonzero(np.bincount(one.rows, minlength=size)) for one in self._partitions}
+        return {name: int(count) for name, count in counts.items() if count}
 
     def _extremes(self, group: Group) -> list[Key]:
         """Return the first record with the least number of a group and the first with the greatest, if any has one."""
@@ -168,25 +228,57 @@ class Aggregation:
 
     def _records(self, groups: Sequence[Group], rows: Integers) -> Mapping[Key, Record]:
         """Return the records at the ends of these groups, and those of these rows."""
-        keys = {key: None for group in groups for key in self._extremes(group)}
-        keys |= {Key(key): None for key in self._keys[rows].tolist()}
-        return self.view.reader.fetch(list(keys), scope=self.scope) if keys else {}
+        ends = [key for group in groups for key in self._extremes(group)]
+        keys = list(dict.fromkeys([*ends, *map(Key, self._keys[rows].tolist())]))
+        return self.view.reader.fetch(keys, scope=self.scope) if keys else {}
 
     def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RecordByNumber:
         record, number = records[Key(int(self._keys[row]))], float(self._column.values[row])
         is_date = self._number is not None and self._number.type is FieldType.DATE
         value = str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
-        title = self.view.spec.title_of(record)
-        return RecordByNumber(value=value, id=address_of(self.view.name, record.id), title=title)
+        return RecordByNumber(value=value, **self._named(record))
+
+    def _named(self, record: Record) -> dict[str, str]:
+        return {"id": address_of(self.view.name, record.id), "title": self.view.spec.title_of(record)}
 
     def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
-        values = {
-            partition.dimension.name: partition.labels[part]
-            for part, partition in zip(group.parts, self._partitions if group.parts else (), strict=True)
-        }
-        filters = self._filters.of(group, self._partitions) if group.parts else self._filters.base
-        counted = BrowsedGroup(values=values, count=len(group.rows), filters=filters)
+        parts = list(zip(group.parts, self._partitions if group.parts else (), strict=True))
+        values = {partition.name: partition.labels[part] for part, partition in parts}
+        counted = BrowsedGroup(values=values, count=len(group.rows), filters=self._filters_of(parts))
         return counted.model_copy(update=self._figures(group, records))
+
+    @cached_property
+    def _filters(self) -> dict[str, Any]:
+        """The filters of the call under the names of fields; with adult records where they are asked for by a value."""
+        spec, known = self.view.spec, filters_of(self.view.spec)
+        named = {meant(name, known): value for name, value in self.filters.items()}
+        has_adult = bool(spec.adult) and asks_for_adult(self.scope.conditions, spec) and ADULT not in known
+        return {**named, ADULT: True} if has_adult else named
+
+    def _filters_of(self, parts: Sequence[tuple[int, Partition]]) -> dict[str, Any] | None:
+        """Return the filters of a group; None where it is by a field that cannot be filtered by."""
+        filters = dict(self._filters)
+        for part, partition in parts:
+            if partition.field.filter is None:
+                return None
+            value = str(partition.labels[part])
+            stated = self._filters.get(partition.name) or []
+            if partition.bounds:
+                filters[partition.name] = self._range(partition.field, *partition.bounds[part])
+            elif partition.field.filter is FilterKind.ALL_OF:
+                every = [*([stated] if isinstance(stated, str) else stated), value]
+                filters[partition.name] = list(dict.fromkeys(every))
+            else:
+                filters[partition.name] = [value]
+        return filters
+
+    def _range(self, field: FieldSpec, low: float, high: float) -> dict[str, Any]:
+        """Return the range of a part within that of the call."""
+        for condition in self.scope.conditions:
+            if isinstance(condition, Range) and condition.field == field.name:
+                low = low if condition.at_least is None else max(low, condition.at_least)
+                high = high if condition.at_most is None else min(high, condition.at_most)
+        return written_range(Range(field.name, low, high), field)
 
     def _figures(self, group: Group, records: Mapping[Key, Record]) -> dict[str, Any]:
         """Return the figures of a group by name; none where no number is asked for, or none is known."""
@@ -196,12 +288,51 @@ class Aggregation:
         if not found or self._number is None:
             return partly
         least, greatest = (records[key] for key in self._extremes(group))
-        shown = {"min_record": self._grouped_record(least), "max_record": self._grouped_record(greatest)}
+        ends = {"min_record": least, "max_record": greatest}
+        shown = {name: GroupedRecord(**self._named(record)) for name, record in ends.items()}
         if self._number.type is not FieldType.DATE:
             return {**partly, **{name: plain_number(figure) for name, figure in found.items()}, **shown}
         # the ends as they are known: a day, a month or a year
-        ends = {"min": str(least.get(self._number.name)), "max": str(greatest.get(self._number.name))}
-        return {**partly, **ends, "median": shown_number(found["median"], self._number), **shown}
+        days = {"min": str(least.get(self._number.name)), "max": str(greatest.get(self._number.name))}
+        return {**partly, **days, "median": shown_number(found["median"], self._number), **shown}
 
-    def _grouped_record(self, record: Record) -> GroupedRecord:
-        return GroupedRecord(id=address_of(self.view.name, record.id), title=self.view.spec.title_of(record))
+
+def _is_highest_first(stated: str | None, number: str) -> bool:
+    """Tell whether records are ranked from the highest number to the lowest, which is the default."""
+    *head, last = (stated or "desc").casefold().split() or ["desc"]
+    name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
+    if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
+        raise InputError(
+            f"'sort' is '{(stated or '')[:40]}'; without 'by' right are 'desc', the highest first, and 'asc'"
+        )
+    return direction == "desc" if direction else name != ["min"]
+
+
+def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[Group]:
+    """Group the rows by one or two partitions; those of a group are in the order of their numbers.
+
+    A code and the rank of a row by its number are sorted as one integer, which is the quickest way to have both the
+    groups together and the numbers of each in order.
+    """
+    size, seconds = max(len(column.values), 1), max(len(partitions[-1].labels), 1)
+    rows, codes = _crossed(partitions, size)
+    packed = np.sort(codes * size + column.ranks[rows])
+    sorted_codes, ranks = np.divmod(packed, size)
+    starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
+    each = np.split(column.order[ranks], starts[1:])
+    found = zip(sorted_codes[starts].tolist(), each, strict=False)  # without a row there is no code
+    return [Group((code,) if len(partitions) == 1 else divmod(code, seconds), some) for code, some in found]
+
+
+def _crossed(partitions: Sequence[Partition], size: int) -> tuple[Integers, Integers]:
+    """Return the rows of every combination of parts, and its code; there are `size` rows."""
+    first = partitions[0]
+    if len(partitions) == 1:
+        return first.rows, first.indexes
+    second = partitions[1]
+    parts = second.indexes[np.argsort(second.rows, kind="stable")]
+    each = np.bincount(second.rows, minlength=size)
+    begins, counts = (np.cumsum(each) - each)[first.rows], each[first.rows]
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    codes = np.repeat(first.indexes, counts) * max(len(second.labels), 1) + parts[np.repeat(begins, counts) + within]
+    return np.repeat(first.rows, counts), codes

@@ -6,11 +6,13 @@ Figures are rounded so that 0.1 three times is 0.3.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,6 @@ from stackroom.tools.filters import FINEST, plain_number
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Starts = NDArray[np.datetime64]
 
 MOST_VALUES = 30
 """A number with no more different values than this has a bucket for each of them."""
@@ -44,11 +45,9 @@ class Period(StrEnum):
 
 
 MONTHS = {Period.DECADE: 120, Period.YEAR: 12, Period.MONTH: 1}
-"""The months of each period."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Buckets:
+class Buckets(NamedTuple):
     """Numbers in buckets: number `i` is in bucket `indexes[i]`; buckets are in ascending order."""
 
     indexes: Integers
@@ -63,23 +62,20 @@ Bucketing = Period | float | None
 
 def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
     """Return the buckets that are meant by what follows the slash in `year/decade` or `price/10`."""
-    place, text = f"'by': '{field.name}/{stated[:40]}'", stated.strip().casefold()
+    name, text = field.name, stated.strip().casefold()
+    place = f"'by': '{name}/{stated[:40]}'"
     if not field.is_numeric:
-        raise InputError(f"{place}: the values of '{field.name}' are no numbers; group by '{field.name}'")
+        raise InputError(f"{place}: the values of '{name}' are no numbers; group by '{name}'")
     if text in list(Period):
         if field.type is FieldType.FLOAT or (field.type is FieldType.INT and text == Period.MONTH):
-            right = f"right is the width of a range, as in '{field.name}/10'"
-            raise InputError(f"{place}: '{field.name}' is no date; {right}")
+            raise InputError(f"{place}: '{name}' is no date; right is the width of a range, as in '{name}/10'")
         return Period(text)
     if field.type is FieldType.DATE:
-        raise InputError(f"{place} is no period; right are {', '.join(f'{field.name}/{period}' for period in Period)}")
-    try:
-        width = float(text)
-    except ValueError:
-        width = math.nan
-    if not math.isfinite(width) or width <= 0:
-        raise InputError(f"{place}: the width of a range must be a number above 0, as in '{field.name}/10'")
-    return width
+        raise InputError(f"{place} is no period; right are {', '.join(f'{name}/{period}' for period in Period)}")
+    with suppress(ValueError):
+        if math.isfinite(width := float(text)) and width > 0:
+            return width
+    raise InputError(f"{place}: the width of a range must be a number above 0, as in '{name}/10'")
 
 
 def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> Buckets:
@@ -87,7 +83,8 @@ def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> 
     if field.type is FieldType.DATE:
         return _by_calendar(numbers, bucketing if isinstance(bucketing, Period) else Period.YEAR)
     if bucketing is Period.DECADE:
-        return _by_decade(numbers, field)
+        found = _by_width(numbers, field, Decimal(10))
+        return found._replace(labels=[f"{year:.0f}s" for year, _ in found.bounds])
     if bucketing is Period.YEAR:
         return _each(numbers)
     if isinstance(bucketing, float):
@@ -112,11 +109,6 @@ def _each(numbers: Numbers) -> Buckets:
     return Buckets(indexes=indexes, labels=labels, bounds=[(value, value) for value in each])
 
 
-def _by_decade(numbers: Numbers, field: FieldSpec) -> Buckets:
-    found = _by_width(numbers, field, Decimal(10))
-    return replace(found, labels=[f"{year:.0f}s" for year, _ in found.bounds])
-
-
 def usual_range(numbers: Numbers) -> tuple[float, float]:
     """Return the least and the greatest number; of most of them where a few are far away."""
     low, high = (float(end) for end in np.quantile(numbers, USUAL))
@@ -134,19 +126,14 @@ def _by_usual_width(numbers: Numbers, field: FieldSpec) -> Buckets:
     first, end = _steps(np.array([low, high]), field, width).tolist()
     begin, after = width * first, width * (end + 1)
     # What is beyond goes to the bucket before the first one, or to that after the last one.
-    inner = np.clip(numbers, float(begin - width / 2), float(after))
-    return _with_open_ends(numbers, _by_width(inner, field, width), begin, after)
-
-
-def _with_open_ends(numbers: Numbers, buckets: Buckets, begin: Decimal, after: Decimal) -> Buckets:
-    """Return buckets of which the first has all that is below a number, and the last all from another on."""
+    buckets = _by_width(np.clip(numbers, float(begin - width / 2), float(after)), field, width)
     labels, bounds = list(buckets.labels), list(buckets.bounds)
     observed = _observed(numbers, buckets.indexes, len(labels))
     if observed[0][0] < begin:
         labels[0], bounds[0] = f"under {_written(begin)}", observed[0]
     if observed[-1][1] >= after:
         labels[-1], bounds[-1] = f"{_written(after)} or more", observed[-1]
-    return replace(buckets, labels=labels, bounds=bounds)
+    return buckets._replace(labels=labels, bounds=bounds)
 
 
 def _by_width(numbers: Numbers, field: FieldSpec, width: Decimal) -> Buckets:
@@ -194,24 +181,11 @@ def _written(number: Decimal) -> str:
 def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
     days = (numbers.astype(np.int64) - EPOCH).astype("datetime64[D]")
     starts, indexes = np.unique(days.astype(f"datetime64[{MONTHS[period]}M]"), return_inverse=True)
-    firsts, lasts = _ordinals(starts), _ordinals(starts + 1) - 1
-    return Buckets(
-        indexes=indexes,
-        labels=_period_labels(starts, period),
-        bounds=list(zip(firsts.clip(*ORDINALS).tolist(), lasts.clip(*ORDINALS).tolist(), strict=True)),
-    )
-
-
-def _ordinals(starts: Starts) -> Numbers:
-    """Return the day numbers of the first days of periods."""
-    return starts.astype("datetime64[D]").astype(np.float64) + EPOCH
-
-
-def _period_labels(starts: Starts, period: Period) -> list[str]:
-    if period is Period.MONTH:
-        return [str(month) for month in starts.astype("datetime64[M]")]
-    years = [str(year) for year in starts.astype("datetime64[Y]")]
-    return [f"{int(year)}s" for year in years] if period is Period.DECADE else years
+    firsts, after = (some.astype("datetime64[D]").astype(np.float64) + EPOCH for some in (starts, starts + 1))
+    bounds = zip(firsts.clip(*ORDINALS).tolist(), (after - 1).clip(*ORDINALS).tolist(), strict=True)
+    labels = [str(start) for start in starts.astype("datetime64[M]" if period is Period.MONTH else "datetime64[Y]")]
+    decades = [f"{int(year)}s" for year in labels] if period is Period.DECADE else labels
+    return Buckets(indexes=indexes, labels=decades, bounds=list(bounds))
 
 
 DIGITS, MEAN_DIGITS = 14, 6

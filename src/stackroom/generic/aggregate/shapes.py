@@ -12,7 +12,6 @@ from stackroom.tools.spec import GenericResult
 
 Figure = float | int | str | None
 FIGURES = ("min", "max", "mean", "median", "sum")
-"""The names of the figures, as answers have them."""
 
 
 class GroupedRecord(GenericResult):
@@ -61,7 +60,6 @@ class AggregateParts(GenericResult):
     """The part of a browsed catalogue that has figures; left out where none are asked for."""
 
     of: str | None = Field(default=None, exclude_if=is_none)
-    """The number that is described."""
     unit: str | None = Field(default=None, exclude_if=is_none)
     groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=is_none)
     group_count: int | None = Field(default=None, exclude_if=is_none)
@@ -79,21 +77,31 @@ class AggregateParts(GenericResult):
         """The number that is described, with its unit."""
         return f"{self.of or ''} in {self.unit}" if self.unit else self.of or ""
 
+    @property
+    def listed(self) -> int:
+        """The number of groups, or of ranked records, that are listed."""
+        return len(self.groups or ()) + len(self.ranked or ())
+
 
 def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     """Yield the groups of a catalogue as lines, those of all records first."""
     overall, groups = parts.overall, parts.groups or []
-    figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
-    about = [*_overall(overall)] if overall is not None and (parts.of or overall.filters) else []
+    about = ""
+    if overall is not None and (parts.of or overall.filters):
+        known = [f"known {overall.known}"] if overall.known is not None else []
+        figures = [f"{name} {_figure(overall, name)}" for name in FIGURES if getattr(overall, name) is not None]
+        filters = [f"filters {_json(overall.filters)}"] if overall.filters else []
+        about = "; ".join([f"count {overall.count}", *known, *figures, *filters])
     if parts.of or about:
-        yield f"  {': '.join([parts.number_in_words or 'all', *(['; '.join(about)] if about else [])])}"
+        yield f"  {': '.join(filter(None, [parts.number_in_words or 'all', about]))}"
     if groups:
-        known = ["known"] if _has_known(groups) else []
-        yield f"  {' | '.join([*groups[0].values, 'count', *known, *figures, 'filters'])}"
-        yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
+        figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
+        columns = ["known", *figures] if any(group.known is not None for group in groups) else figures
+        yield f"  {' | '.join([*groups[0].values, 'count', *columns, 'filters'])}"
+        yield from (f"  {' | '.join(_cells(group, columns))}" for group in groups)
     yield from (f"  {ranked.value} | {value_text(ranked.title)} [{ranked.id}]" for ranked in parts.ranked or ())
     if parts.group_count is not None:
-        yield f"  {len(groups) + len(parts.ranked or ())} of {parts.group_count} {'groups' if groups else 'records'}"
+        yield f"  {parts.listed} of {parts.group_count} {'groups' if groups else 'records'}"
     yield from (lacking_text(name, count) for name, count in parts.without.items())
     if parts.list_with is not None:
         yield f"  records: search with {_json(parts.list_with.model_dump(mode='json'))} and filters"
@@ -104,28 +112,15 @@ def lacking_text(name: str, count: int) -> str:
     return f"  {count} {'record has' if count == 1 else 'records have'} no {name}"
 
 
-def _overall(group: BrowsedGroup) -> Iterator[str]:
-    yield f"count {group.count}"
-    if group.known is not None:
-        yield f"known {group.known}"
-    yield from (f"{name} {_figure(group, name)}" for name in FIGURES if getattr(group, name) is not None)
-    if group.filters:
-        yield f"filters {_json(group.filters)}"
-
-
-def _cells(group: BrowsedGroup, groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
-    known = [str(group.count if group.known is None else group.known)] if _has_known(groups) else []
-    filters = "" if group.filters is None else _json(group.filters)
+def _cells(group: BrowsedGroup, columns: list[str]) -> list[str]:
     values = [value_text(value) for value in group.values.values()]
-    return [*values, str(group.count), *known, *(_figure(group, name) for name in figures), filters]
-
-
-def _has_known(groups: list[BrowsedGroup]) -> bool:
-    return any(group.known is not None for group in groups)
+    filters = "" if group.filters is None else _json(group.filters)
+    return [*values, str(group.count), *(_figure(group, name) for name in columns), filters]
 
 
 def _figure(group: BrowsedGroup, name: str) -> str:
-    value = getattr(group, name)
+    """Return a figure with its record, if it has one; all are known where it is not said how many."""
+    value = group.count if name == "known" and group.known is None else getattr(group, name)
     record: GroupedRecord | None = getattr(group, f"{name}_record", None)
     if value is None:
         return ""

@@ -16,8 +16,7 @@ from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, er
 from stackroom.serve.http.service import TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
-from stackroom.tools.resources.resource import ResourceContent
-from stackroom.tools.resources.window import split_address
+from stackroom.tools.resources.resource import ResourceContent, split_address
 
 SHOWN_TYPES = frozenset(
     {

@@ -15,7 +15,7 @@ from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ExpectedError, ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
-from stackroom.generic.export_endpoint import EXPORT
+from stackroom.generic.tools import EXPORT
 from stackroom.library import Library
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES

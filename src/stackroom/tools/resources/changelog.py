@@ -7,9 +7,8 @@ are one entry for each run of them.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from itertools import dropwhile, groupby
+from itertools import groupby
 from typing import Any
 
 from stackroom.ingest.edits.undo import is_visible, record_change
@@ -18,8 +17,7 @@ from stackroom.shelf.port import Op, PastChange
 from stackroom.text.safe import shorten
 from stackroom.tools.budget import json_text
 from stackroom.tools.catalogue import OpenCatalogue, ask_each
-from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
-from stackroom.tools.resources.window import wrong_cursor
+from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec, wrong_cursor
 
 SCHEME = "changelog://"
 RECENT = "recent"
@@ -27,7 +25,6 @@ CHANGES_AT_ONCE = 500
 CHANGES_READ = 5_000
 """At most this many changes of each catalogue are read."""
 LONGEST_VALUE = 60
-"""The most characters shown of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +35,27 @@ class _Entry:
     changes: Sequence[PastChange]
 
     @property
-    def place(self) -> tuple[datetime, int, str]:
-        """Its place among the entries of all catalogues."""
-        return self.changes[0].at, self.changes[0].change_no, self.catalogue
-
-    @property
     def cursor(self) -> str:
         """Its name in a cursor."""
         return f"{self.catalogue}:{self.changes[0].change_no}"
 
     def plain(self) -> dict[str, Any]:
         """Return the entry as JSON values."""
-        newest = self.changes[0]
-        by = {"at": newest.at.isoformat(timespec="seconds"), "principal": newest.author.principal}
+        newest, oldest = self.changes[0], self.changes[-1]
+        by = {"at": _time(newest), "principal": newest.author.principal}
         shown = {"catalogue": self.catalogue, "change_no": newest.change_no, **by}
-        if len(self.changes) > 1:
-            return {**shown, **_summed(self.changes)}
-        call = {"call_id": newest.author.call_id} if newest.author.call_id else {}
-        return {**shown, **call, **_told(newest)}
+        if newest is oldest:
+            call = {"call_id": newest.author.call_id} if newest.author.call_id else {}
+            return {**shown, **call, **_told(newest)}
+        kinds = Counter(record.kind for change in self.changes if (record := change.after or change.before))
+        return {
+            **shown,
+            "op": "import",
+            "first_change_no": oldest.change_no,
+            "first_at": _time(oldest),
+            **Counter(str(change.op) for change in self.changes),
+            "kinds": dict(kinds.most_common()),
+        }
 
 
 def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, rest: str) -> ContentList | None:
@@ -64,11 +64,22 @@ def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, re
         return None
     by_name = {catalogue.name: catalogue for catalogue in catalogues}
     changes = ask_each(by_name, lambda catalogue: list(_iter_visible(catalogue, principal)))
-    entries = [entry for name, some in changes.found.items() for entry in _iter_entries(name, some)]
-    newest_first = sorted(entries, key=lambda entry: entry.place, reverse=True)
+    entries: list[_Entry] = []
+    for name, some in changes.found.items():  # those by calls one by one, others by the run
+        for (is_called, _), run in groupby(some, key=lambda one: (bool(one.author.call_id), one.author.principal)):
+            made = list(run)
+            parts = [[change] for change in made] if is_called else [made]
+            entries += [_Entry(catalogue=name, changes=part) for part in parts]
+    entries.sort(key=lambda one: (one.changes[0].at, one.changes[0].change_no, one.catalogue), reverse=True)
 
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
-        return ((entry.cursor, entry.plain()) for entry in _following(newest_first, cursor))
+        start = 0
+        if cursor is not None:
+            cursors = [entry.cursor for entry in entries]
+            if cursor not in cursors:
+                raise wrong_cursor()
+            start = cursors.index(cursor) + 1
+        return ((entry.cursor, entry.plain()) for entry in entries[start:])
 
     older = [name for name in changes.found if by_name[name].shelf.reader().change_no > CHANGES_READ]
     head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
@@ -94,16 +105,6 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     ]
 
 
-def _following(entries: Sequence[_Entry], cursor: str | None) -> Sequence[_Entry]:
-    """Return the entries after the one that a cursor names."""
-    if cursor is None:
-        return entries
-    rest = list(dropwhile(lambda entry: entry.cursor != cursor, entries))
-    if not rest:
-        raise wrong_cursor()
-    return rest[1:]
-
-
 def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[PastChange]:
     """Yield the changes of a catalogue that the principal may see, without those of vectors alone, newest first."""
     history, before = catalogue.shelf.history(), None
@@ -117,25 +118,8 @@ def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[Pa
         before = page[-1].change_no
 
 
-def _iter_entries(catalogue: str, changes: Sequence[PastChange]) -> Iterator[_Entry]:
-    """Yield the changes of a catalogue as entries: those by calls one by one, others by the run."""
-    for (is_called, _), run in groupby(changes, key=lambda one: (bool(one.author.call_id), one.author.principal)):
-        if is_called:
-            yield from (_Entry(catalogue=catalogue, changes=[change]) for change in run)
-        else:
-            yield _Entry(catalogue=catalogue, changes=list(run))
-
-
-def _summed(changes: Sequence[PastChange]) -> dict[str, Any]:
-    """Return what a run of changes without a call did."""
-    kinds = Counter(record.kind for change in changes if (record := change.after or change.before))
-    return {
-        "op": "import",
-        "first_change_no": changes[-1].change_no,
-        "first_at": changes[-1].at.isoformat(timespec="seconds"),
-        **Counter(str(change.op) for change in changes),
-        "kinds": dict(kinds.most_common()),
-    }
+def _time(change: PastChange) -> str:
+    return change.at.isoformat(timespec="seconds")
 
 
 def _told(change: PastChange) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stackroom.generic.tools import generic_tools
-from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.edits import edit_tools
 from stackroom.tools.toolbox import Toolbox
 from support.stories import open_stories
 

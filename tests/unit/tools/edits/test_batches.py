@@ -9,7 +9,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Principal, Quotas
 from stackroom.packages import PACKAGES
-from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.edits import edit_tools
 from stackroom.tools.toolbox import Toolbox
 from support.editing import MusicBench
 from support.memory_shelf import MemoryShelf

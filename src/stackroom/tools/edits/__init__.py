@@ -1,1 +1,0 @@
-"""Edits by conversation: `catalog.mutate` over every catalogue that may be edited."""
