@@ -10,14 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from stackroom.text.cells.dates import ISO_DAY, date_order_of, find_date
-from stackroom.text.cells.values import (
-    find_literal,
-    find_written_list,
-    has_name,
-    number_and_unit,
-    read_number,
-    text_of,
-)
+from stackroom.text.cells.values import find_literal, find_written_list, has_name, number_and_unit, read_number, text_of
 
 LONGEST_NUMBER = 40
 LARGEST_WHOLE = 2**53
@@ -95,18 +88,13 @@ def read_text_cells(texts: Sequence[str]) -> list[Cell]:
     """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are plain numbers."""
     lines = "\n".join(texts)
     if not PLAIN_NUMBERS.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
-        has_dates = _has_dates(texts)
+        some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]  # a few dates beyond these make no column of dates
+        has_dates = any(read_text_cell(text).form is Form.DATE for text in some)
         return [
             DATE_CELL if has_dates and ISO_DAY.fullmatch(text) else read_text_cell(text, has_dates=has_dates)
             for text in texts
         ]
     return [_read_plain_number(text) for text in texts]
-
-
-def _has_dates(texts: Sequence[str]) -> bool:
-    """Tell whether any of some texts of a column is a date; a few dates beyond these make no column of dates."""
-    some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]
-    return any(read_text_cell(text).form is Form.DATE for text in some)
 
 
 def read_text_cell(text: str, *, has_dates: bool = True) -> Cell:
@@ -142,19 +130,14 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
         is_year = YEAR.fullmatch(text)
         form = Form.YEAR if is_year else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
         return Cell(form, quantity.number, quantity.unit)
-    if has_dates and (date_cell := _find_date_cell(text)):
-        return date_cell
+    if has_dates and DATE_LIKE.fullmatch(text) and DATE_MARK.search(text):
+        order = date_order_of(text) or ""
+        if find_date(text, month_first=order == "mdy"):
+            return Cell(Form.DATE, None, "", order)
     if quantity is None:
         prefixed = PREFIXED.fullmatch(text)
         return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
     return Cell(Form.BRACKET if is_bracket else Form.QUANTITY, None if is_bracket else quantity.number, quantity.unit)
-
-
-def _find_date_cell(text: str) -> Cell | None:
-    if not (DATE_LIKE.fullmatch(text) and DATE_MARK.search(text)):
-        return None
-    order = date_order_of(text) or ""
-    return Cell(Form.DATE, None, "", order) if find_date(text, month_first=order == "mdy") else None
 
 
 def _form_of_structure(text: str) -> Form:
@@ -170,17 +153,17 @@ def _form_of_structure(text: str) -> Form:
         return Form.OBJECT if isinstance(find_literal(text), dict | list) else Form.TEXT
 
 
-def _form_of_number(number: float, *, is_exact: bool = False) -> Form:
+def _read_number(number: float) -> Cell:
+    is_year = 1000 <= number <= 2999 and float(number).is_integer()
+    return Cell(Form.YEAR if is_year else _form_of_number(float(number), is_exact=False), read_number(number))
+
+
+def _form_of_number(number: float, *, is_exact: bool) -> Form:
     """Return WHOLE or NUMBER; a number written with two decimals, as `$25.00`, is a NUMBER."""
     if math.isinf(number):
         return Form.TEXT
     is_whole = float(number).is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
     return Form.WHOLE if is_whole else Form.NUMBER
-
-
-def _read_number(number: float) -> Cell:
-    is_year = 1000 <= number <= 2999 and float(number).is_integer()
-    return Cell(Form.YEAR if is_year else _form_of_number(float(number)), read_number(number))
 
 
 def _form_of_list(items: Sequence[Any]) -> Form:

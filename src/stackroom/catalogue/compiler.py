@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,29 +39,59 @@ class LoadedSpec:
     spec: CatalogueSpec
     declaration: str
 
+    @classmethod
+    def of(cls, declaration: str, *, origin: str) -> "LoadedSpec":
+        """Check and compile a declaration."""
+        return cls(spec=compile_text(declaration, origin=origin), declaration=declaration)
+
 
 def load_spec(path: Path) -> LoadedSpec:
     """Read, check and compile a `catalogue.toml`."""
-    text = read_declaration(path)
-    return LoadedSpec(spec=compile_text(text, origin=str(path)), declaration=text)
+    return LoadedSpec.of(read_declaration(path), origin=str(path))
 
 
 def compile_text(text: str, *, origin: str) -> CatalogueSpec:
-    """Check and compile a declaration given as text."""
-    return compile_spec(parse_declaration(text, origin=origin), origin=origin)
+    """Return the spec compiled from a declaration, or refuse with every problem found; `origin` names it in errors."""
+    declaration = parse_declaration(text, origin=origin)
+    problems: list[str] = []
+    kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
+    fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
+    problems += _role_problems(fields.values())
+    problems += _kind_problems(fields.values(), kinds, declaration)
+    problems += _relation_problems(declaration, fields)
+    problems += _reading_problems(declaration)
+    problems += _reference_problems(declaration, fields)
+    if problems:
+        raise SpecError(f"{origin}: " + "; ".join(problems))
+    id_template = parse_column_template(declaration.id)
+    return CatalogueSpec(
+        **{name: getattr(declaration, name) for name in AS_DECLARED},
+        fields=fields,
+        kinds=kinds,
+        kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
+        kind_path=declaration.kind,
+        kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
+        relations=tuple(declaration.relations.values()),
+        telling=tuple(dict.fromkeys(declaration.telling)),
+        samples=tuple(dict.fromkeys(declaration.samples)),
+        id_path="" if declaration.group or id_template else declaration.id,
+        id_template=id_template,
+        group_path=declaration.group,
+        search=SearchSpec(**declaration.search.model_dump()),
+        synonyms=_symmetric(declaration.synonyms),
+        adult=declaration.adult,
+        other_words=_other_words(declaration),
+        digest=_digest(declaration),
+    )
 
 
 FIELD_NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}")
 
 DEFAULT_FILTER = {
-    FieldType.TEXT: FilterKind.EQUALS,
-    FieldType.TEXTS: FilterKind.ANY_OF,
-    FieldType.URL: FilterKind.EQUALS,
-    FieldType.ENUM: FilterKind.ANY_OF,
+    **dict.fromkeys(FieldType, FilterKind.EQUALS),
+    **dict.fromkeys((FieldType.TEXTS, FieldType.ENUM), FilterKind.ANY_OF),
+    **dict.fromkeys(NUMERIC_TYPES, FilterKind.RANGE),
     FieldType.TAGS: FilterKind.ALL_OF,
-    FieldType.INT: FilterKind.RANGE,
-    FieldType.FLOAT: FilterKind.RANGE,
-    FieldType.DATE: FilterKind.RANGE,
 }
 
 HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order"}
@@ -89,82 +119,36 @@ ROLE_TYPES = {
 }
 
 
-def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
-    """Return the compiled spec, or refuse with every problem found; `origin` names the declaration in errors."""
-    problems: list[str] = []
-    kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
-    fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
-    problems += _role_problems(fields.values())
-    problems += _kind_problems(fields.values(), kinds, declaration)
-    problems += _relation_problems(declaration, fields)
-    problems += _template_problems(declaration)
-    problems += _reading_problems(declaration)
-    problems += _unknown_field_problems(declaration, fields)
-    problems += _signal_problems(declaration, fields)
-    problems += _column_problems(declaration, fields)
-    if problems:
-        raise SpecError(f"{origin}: " + "; ".join(problems))
-    id_template = parse_column_template(declaration.id)
-    return CatalogueSpec(
-        name=declaration.name,
-        title=declaration.title,
-        summary=declaration.summary,
-        fields=fields,
-        kinds=kinds,
-        kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
-        kind_path=declaration.kind,
-        kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
-        relations=tuple(declaration.relations.values()),
-        telling=tuple(dict.fromkeys(declaration.telling)),
-        samples=tuple(dict.fromkeys(declaration.samples)),
-        id_path="" if declaration.group or id_template else declaration.id,
-        id_template=id_template,
-        group_path=declaration.group,
-        editable=declaration.editable,
-        fetch_pictures=declaration.fetch_pictures,
-        embed=declaration.embed,
-        search=SearchSpec(**declaration.search.model_dump()),
-        recommend=declaration.recommend,
-        synonyms=_symmetric(declaration.synonyms),
-        preferences=declaration.preferences,
-        known=declaration.known,
-        adult=declaration.adult,
-        other_words=_other_words(declaration),
-        digest=_digest(declaration),
-    )
+AS_DECLARED = ("name", "title", "summary", "editable", "fetch_pictures", "embed", "recommend", "preferences", "known")
+"""Keys of a declaration that a spec has as they are."""
 
 
 def _digest(declaration: Declaration) -> str:
     """Return a digest of the keys that affect the index; how rows are read into fields does not."""
-    not_indexed: dict[str, Any] = {
-        "fields": {name: _not_indexed(declared) for name, declared in declaration.fields.items()},
-        "kinds": {"__all__": {"found", "sources"}},
-    }
+    left_out: dict[str, dict[str, Any]] = {}
+    fields: dict[str, DeclaredField] = {}
+    for name, declared in declaration.fields.items():
+        is_shown = declared.role in ROLES_OF_ANSWERS
+        fields[name] = declared.model_copy(update={"role": None}) if is_shown else declared
+        left_out[name] = dict.fromkeys(NOT_INDEXED, True)
+        if isinstance(declared.search, DeclaredSearch) and not declared.search.as_name:
+            left_out[name]["search"] = {"as_name"}  # a later key: left out unless set, so that old indexes stay valid
+    not_indexed: dict[str, Any] = {"fields": left_out, "kinds": {"__all__": {"found", "sources"}}}
     included = {"fields", "kinds", *({"known"} if declaration.known else ())}
-    fields = {
-        name: declared.model_copy(update={"role": None}) if declared.role in ROLES_OF_ANSWERS else declared
-        for name, declared in declaration.fields.items()
-    }
     indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(include=included, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 
-def _not_indexed(declared: DeclaredField) -> dict[str, Any]:
-    """Return what is left out of the digest: keys that came later are, unless set, so that old indexes stay valid."""
-    left_out = dict.fromkeys(NOT_INDEXED, True)
-    is_name = isinstance(declared.search, DeclaredSearch) and declared.search.as_name
-    return left_out if is_name or isinstance(declared.search, bool) else {**left_out, "search": {"as_name"}}
-
-
 def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
     search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
+    filtered = declared.filter if isinstance(declared.filter, FilterKind) else None
     spec = FieldSpec(
         name=name,
         searched=declared.search is not False and not search.as_name,
         boost=search.boost,
         fuzzy=search.fuzzy,
         as_name=search.as_name,
-        filter=_filter_kind(declared),
+        filter=DEFAULT_FILTER[declared.type] if declared.filter is True else filtered,
         source_path=declared.path or name,
         template=parse_column_template(declared.template),
         marked=tuple(declared.marked.items()),
@@ -172,12 +156,6 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
     )
     problems += _field_problems(spec)
     return spec
-
-
-def _filter_kind(declared: DeclaredField) -> FilterKind | None:
-    if isinstance(declared.filter, FilterKind):
-        return declared.filter
-    return DEFAULT_FILTER.get(declared.type, FilterKind.EQUALS) if declared.filter else None
 
 
 def _field_problems(field: FieldSpec) -> Iterable[str]:
@@ -209,31 +187,27 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
         yield f"{place}: role '{field.role}' needs type {wanted}, not {field.type}"
 
 
-def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
-    holders: dict[FieldRole, list[str]] = {}
-    for field in fields:
-        if field.role:
-            holders.setdefault(field.role, []).append(field.name)
-    if FieldRole.TITLE not in holders:
+def _role_problems(fields: Collection[FieldSpec]) -> Iterable[str]:
+    roles = [field.role for field in fields if field.role]
+    if FieldRole.TITLE not in roles:
         yield 'no field has role = "title": one text field must'
-    for role, names in holders.items():
-        if len(names) > 1:
-            yield f"role '{role}' is on more than one field: {', '.join(names)}"
+    for role in dict.fromkeys(roles):
+        if roles.count(role) > 1:
+            names = ", ".join(field.name for field in fields if field.role is role)
+            yield f"role '{role}' is on more than one field: {names}"
 
 
-def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
+def _kind_problems(fields: Collection[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
     if declaration.kind and not declaration.kinds:
         yield "'kind': no kinds are declared; declare each as [kinds.NAME]"
     if declaration.kind and "kind" in declaration.fields:
         yield "'fields.kind': 'kind' is reserved for the record's kind; rename the field"
-    for field in fields:
-        for kind in field.kinds:
-            if kind not in kinds:
-                yield f"'fields.{field.name}.kinds': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
-    for name, relation in declaration.relations.items():
-        for kind in (relation.kind, relation.to):
-            if kind not in kinds:
-                yield f"'relations.{name}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+    named = [(f"fields.{field.name}.kinds", kind) for field in fields for kind in field.kinds]
+    relations = declaration.relations.items()
+    named += [(f"relations.{name}", kind) for name, relation in relations for kind in (relation.kind, relation.to)]
+    for place, kind in named:
+        if kind not in kinds:
+            yield f"'{place}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
 
 
 def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -250,13 +224,10 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
             yield f"{place}.order': places are of type int, not {fields[relation.order].type}"
 
 
-def _template_problems(declaration: Declaration) -> Iterable[str]:
+def _reading_problems(declaration: Declaration) -> Iterable[str]:
+    """Yield what is wrong with the text to embed, the id, and the keys that say how cells are read."""
     if declaration.embed and not declaration.embed.parts:
         yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
-
-
-def _reading_problems(declaration: Declaration) -> Iterable[str]:
-    """Yield keys that say how cells are read and do not fit the type of their field or each other."""
     if declaration.group and declaration.id not in ("", declaration.group):
         yield f"'group': the value of '{declaration.group}' is the record's id; remove 'id', or name the same column"
     for name, field in declaration.fields.items():
@@ -283,7 +254,8 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield "'template' takes the place of 'path'; remove one of them"
 
 
-def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+def _reference_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield names of fields and values that there are not, and fields that lack the column that their use needs."""
     for place, name in _field_references(declaration):
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
@@ -291,6 +263,13 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
     yield from _choice_problems("preferences.seasons", declaration.preferences.seasons, fields)
     enums = {name: words for name, words in declaration.values.items() if name in fields and fields[name].values}
     yield from _choice_problems("values", enums, fields)
+    for place, name in _recommend_references(declaration.recommend) if declaration.recommend else ():
+        if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
+            yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
+    for place in ("values", "adult"):
+        for name in getattr(declaration, place):
+            if name in fields and (fields[name].is_numeric or not fields[name].needs_column):
+                yield f"'{place}.{name}': field '{name}' must have a filter by values or a facet"
 
 
 def _choice_problems(
@@ -307,28 +286,11 @@ def _choice_problems(
 def _other_words(declaration: Declaration) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Return the other words for the values of each field: `[values]`, and those of `[preferences]`."""
     words: dict[str, dict[str, tuple[str, ...]]] = {}
-    for by_field in (declaration.values, declaration.preferences.choices):
-        for name, values in by_field.items():
-            merged = words.setdefault(name, {})
-            for value, others in values.items():
-                merged[value] = tuple(dict.fromkeys((*merged.get(value, ()), *others)))
+    for name, values in (*declaration.values.items(), *declaration.preferences.choices.items()):
+        merged = words.setdefault(name, {})
+        for value, others in values.items():
+            merged[value] = tuple(dict.fromkeys((*merged.get(value, ()), *others)))
     return dict(words)
-
-
-def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
-    """Yield fields that signals use and that have no column."""
-    references = _recommend_references(declaration.recommend) if declaration.recommend else ()
-    for place, name in references:
-        if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
-            yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
-
-
-def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
-    """Yield fields with named values that cannot be filtered by them."""
-    for place, names in (("values", declaration.values), ("adult", declaration.adult)):
-        for name in names:
-            if name in fields and (fields[name].is_numeric or not fields[name].needs_column):
-                yield f"'{place}.{name}': field '{name}' must have a filter by values or a facet"
 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
@@ -336,11 +298,8 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     if declaration.embed:
         yield from (("embed.template", part.column) for part in declaration.embed.parts)
     for name, relation in declaration.relations.items():
-        yield f"relations.{name}.field", relation.field
-        if relation.copies:
-            yield f"relations.{name}.copies", relation.copies
-        if relation.order:
-            yield f"relations.{name}.order", relation.order
+        named = (("field", relation.field), ("copies", relation.copies), ("order", relation.order))
+        yield from ((f"relations.{name}.{key}", of) for key, of in named if of or key == "field")
     preferences = declaration.preferences
     yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("telling", name) for name in declaration.telling)
@@ -357,15 +316,11 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
 
 
 def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]:
-    yield from (("recommend.taxonomy.fields", name) for name in recommend.taxonomy.fields)
-    yield from (("recommend.format.fields", name) for name in recommend.format.fields)
-    named = {
-        "recommend.temporal.field": recommend.temporal.field,
-        "recommend.popularity.field": recommend.popularity.field,
-        "recommend.related.field": recommend.related.field,
-        "recommend.related.pages": recommend.related.pages,
-    }
-    yield from ((place, name) for place, name in named.items() if name)
+    for signal in ("taxonomy", "format"):
+        yield from ((f"recommend.{signal}.fields", name) for name in getattr(recommend, signal).fields)
+    for signal, key in (("temporal", "field"), ("popularity", "field"), ("related", "field"), ("related", "pages")):
+        if name := getattr(getattr(recommend, signal), key):
+            yield f"recommend.{signal}.{key}", name
 
 
 def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

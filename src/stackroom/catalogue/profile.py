@@ -10,21 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, compress, repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stackroom.catalogue.cell_forms import (
-    PLAIN_NUMBER,
-    URL,
-    Cell,
-    Form,
-    as_named,
-    read_cell,
-    read_text_cells,
-)
+from stackroom.catalogue.cell_forms import PLAIN_NUMBER, URL, Cell, Form, as_named, read_cell, read_text_cells
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.text.cells.decimal_marks import PLAIN_MARKS, DecimalMarks, find_decimal_marks, with_point
 from stackroom.text.cells.values import NOTHING, is_nothing, list_in, name_of_item, same_unit, text_of
@@ -219,7 +211,9 @@ def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = Fals
 
 
 def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: bool) -> ColumnProfile:
-    read = column.read = column.read_with_comma() if marks.has_comma else column.read
+    if marks.has_comma:
+        column.read = column.named(read_text_cells(list(map(with_point, column.texts))))
+    read = column.read
     counts = column.counts
     units, orders, forms_of = Counter[str](), Counter[str](), [cell.form for cell in read]
     distinct_of, forms = Counter(forms_of), Counter(chain.from_iterable(map(repeat, forms_of, counts)))
@@ -228,12 +222,18 @@ def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: boo
             units[cell.unit] += count
         elif cell.date_order:
             orders[cell.date_order] += count
-    separator = column.find_separator(name_words(name)) if Form.TEXT in forms else ""
+    texts = [text for text, form in zip(column.texts, forms_of, strict=True) if form is Form.TEXT]
+    separator = find_separator(texts[:: max(1, len(texts) // SEPARATOR_TEXTS)], name_words(name)) if texts else ""
     items = column.count_items() if Form.LIST in forms else Counter[str]()
-    items = items or count_parts(zip(column.texts, counts, strict=True), separator)
+    if separator and not items:
+        for text, count in zip(column.texts, counts, strict=True):
+            for part in parts_of(text, separator):
+                items[part] += count
     lengths = [len(text) for text in column.texts]
     filled = sum(counts)
-    numbers = column.numbers
+    numbers = np.array([np.nan if cell.number is None else cell.number for cell in read], dtype=np.float64)
+    digest = hashlib.blake2b(column.codes.tobytes(), digest_size=16)
+    digest.update("\0".join(column.texts).encode(errors="replace"))
     known = numbers[~np.isnan(numbers)]
     return ColumnProfile(
         name=name,
@@ -255,7 +255,7 @@ def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: boo
         mean_item_length=sum(len(item) * count for item, count in items.items()) / max(items.total(), 1),
         has_url_items=any(URL.fullmatch(item) for item in items),
         has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
-        fingerprint=column.fingerprint,
+        fingerprint=digest.hexdigest(),
         codes=column.codes,
         texts=column.texts,
         numbers=numbers,
@@ -279,34 +279,14 @@ class _Cells:
         self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(self.texts)).tolist()
         self._is_money = is_about(words, "money")
         is_text = all(isinstance(raw, str) for raw in self._raws)
-        self.read = self._named(read_text_cells(self.texts) if is_text else map(read_cell, self._raws))
+        self.read = self.named(read_text_cells(self.texts) if is_text else map(read_cell, self._raws))
         has_numbers = is_text and any(cell.number is not None for cell in self.read)
         self.may_have_comma = has_numbers and not is_about(words, "telling_pointer")
         """Whether it has numbers as texts, which are no coordinates."""
 
-    def read_with_comma(self) -> list[Cell]:
-        """Read each different cell with a comma before decimals."""
-        return self._named(read_text_cells(list(map(with_point, self.texts))))
-
-    def _named(self, cells: Iterable[Cell]) -> list[Cell]:
+    def named(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return cells as those of a column of this name are read."""
         return [as_named(cell, is_money=self._is_money) if cell.unit else cell for cell in cells]
-
-    @property
-    def numbers(self) -> Numbers:
-        return np.array([np.nan if cell.number is None else cell.number for cell in self.read], dtype=np.float64)
-
-    @property
-    def fingerprint(self) -> str:
-        digest = hashlib.blake2b(self.codes.tobytes(), digest_size=16)
-        digest.update("\0".join(self.texts).encode(errors="replace"))
-        return digest.hexdigest()
-
-    def find_separator(self, words: Sequence[str]) -> str:
-        """Return the separator of lists in the column's texts, of which so many are looked at."""
-        are_texts = [cell.form is Form.TEXT for cell in self.read]
-        texts = list(compress(self.texts, are_texts))
-        step = max(1, len(texts) // SEPARATOR_TEXTS)
-        return find_separator(texts[::step], words)
 
     def count_items(self) -> Counter[str]:
         """Count the items of cells that are lists."""
@@ -396,15 +376,6 @@ def parts_of(text: str, mark: str) -> list[str]:
     return [part.strip() for part in text.split(mark) if part.strip()]
 
 
-def count_parts(values: Iterable[tuple[str, int]], mark: str) -> Counter[str]:
-    """Count the parts of texts, each of which occurs so many times."""
-    parts: Counter[str] = Counter()
-    for value, count in values if mark else ():
-        for part in parts_of(value, mark):
-            parts[part] += count
-    return parts
-
-
 def _find_mark_of_people(texts: Sequence[str]) -> str:
     """Return the separator of people's names: parts of two words or more, so that `King, Stephen` stays whole."""
     for mark in PEOPLE_MARKS:
@@ -415,15 +386,10 @@ def _find_mark_of_people(texts: Sequence[str]) -> str:
             continue
         full = sum(len(part) <= LONGEST_ITEM and (" " in part or "." in part) for part in parts)
         least = 0.75 if mark in ",;|" else 0.97  # a band may be called AC/DC
-        if full >= least * len(parts) and _occur_alone(rows, several):
+        counts = Counter(part for row in rows for part in set(row))
+        if full >= least * len(parts) and any(counts[part] > 1 for part in parts):  # some are in other texts too
             return mark
     return ""
-
-
-def _occur_alone(rows: Sequence[Sequence[str]], several: Sequence[Sequence[str]]) -> bool:
-    """Tell whether some parts of longer texts are in other texts too."""
-    counts = Counter(part for row in rows for part in set(row))
-    return any(counts[part] > 1 for row in several for part in row)
 
 
 def _separates(separator: Separator, texts: Sequence[str], *, is_hinted: bool) -> bool:

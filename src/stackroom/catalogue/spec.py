@@ -162,11 +162,10 @@ class FieldSpec:
     @property
     def bounds(self) -> str:
         """The field's bounds in words, as in `1000 to 2999`; empty if it has none."""
-        if self.at_least is not None and self.at_most is not None:
-            return f"{self.at_least:.15g} to {self.at_most:.15g}"
-        if self.at_least is not None:
-            return f"{self.at_least:.15g} or more"
-        return "" if self.at_most is None else f"{self.at_most:.15g} or less"
+        least, most = (None if bound is None else f"{bound:.15g}" for bound in (self.at_least, self.at_most))
+        if least and most:
+            return f"{least} to {most}"
+        return f"{least} or more" if least else f"{most} or less" if most else ""
 
     @property
     def needs_column(self) -> bool:
@@ -465,15 +464,11 @@ class CatalogueSpec:
     @cached_property
     def link_names(self) -> tuple[str, ...]:
         """The fields that may have a record's own page: links first, other addresses, then its pages at the sources."""
-        shown = [field for field in self.fields.values() if field.shown]
-        links = [field.name for field in shown if field.role is FieldRole.LINK]
-        others = [
-            field.name
-            for field in shown
-            if field.type is FieldType.URL and field.role not in (FieldRole.LINK, FieldRole.PICTURE)
-        ]
+        shown = [field for field in self.fields.values() if field.shown and field.role is not FieldRole.PICTURE]
+        named = [field.name for field in shown if field.role is FieldRole.LINK]
+        named += [field.name for field in shown if field.type is FieldType.URL and field.role is not FieldRole.LINK]
         pages = self.recommend.related.pages if self.recommend else ""
-        return (*links, *others, *([pages] if pages else ()))
+        return (*named, *([pages] if pages else ()))
 
     @cached_property
     def title_field(self) -> FieldSpec:

@@ -103,45 +103,27 @@ def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple
     """Return the telling ones of some fields as they are shown, and the others, the more telling first."""
     grouped = [(_group_of(field), field) for field in fields]
     by_use = sorted(grouped, key=lambda one: (SHOWN_FIRST(one[0]), -_use(one[1])))
-    chosen = _first_of_each(by_use)
-    _add_several(chosen, by_use)
-    _add_others(chosen, by_use)
+    firsts = [next((one for one in by_use if one[0] is group), None) for group in BY_WEIGHT]
+    chosen = [first for first in firsts if first is not None][:MOST]
+    for group in SEVERAL:
+        more = [one for one in by_use if one[0] is group and one not in chosen and _is_new(one[1], chosen)]
+        chosen += more[: min(1, MOST - len(chosen))]
+    for one in by_use:
+        is_few = len(chosen) < FEWEST and one not in chosen
+        if is_few and one[0] is not _Group.NOTHING and _is_new(one[1], chosen):
+            chosen.append(one)
     ordered = sorted(chosen, key=lambda one: SHOWN_FIRST(one[0]))
-    rest = [one for one in by_use if one not in chosen and not _repeats(one, chosen)]
-    return tuple(field for _, field in ordered), tuple(field for _, field in rest)
+    rest = [
+        field
+        for group, field in by_use
+        if (group, field) not in chosen
+        and group is not _Group.NOTHING
+        and (group not in COUNTED or _is_new(field, chosen))  # a second count of ratings tells nothing more
+    ]
+    return tuple(field for _, field in ordered), tuple(rest)
 
 
 Grouped = tuple[_Group, FieldSpec]
-
-
-def _first_of_each(fields: Sequence[Grouped]) -> list[Grouped]:
-    firsts = [next((field for field in fields if field[0] is group), None) for group in BY_WEIGHT]
-    return [first for first in firsts if first is not None][:MOST]
-
-
-def _add_several(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
-    """Add a second field of those groups in which it tells something new."""
-    for group in SEVERAL:
-        more = [field for field in fields if field[0] is group and field not in chosen and _is_new(field[1], chosen)]
-        chosen += more[: min(1, MOST - len(chosen))]
-
-
-def _add_others(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
-    """Add what remains until there are a few."""
-    for field in fields:
-        if (
-            len(chosen) < FEWEST
-            and field not in chosen
-            and field[0] is not _Group.NOTHING
-            and _is_new(field[1], chosen)
-        ):
-            chosen.append(field)
-
-
-def _repeats(one: Grouped, chosen: Sequence[Grouped]) -> bool:
-    """Tell whether a field tells nothing beside those that are chosen, as a second count of ratings does."""
-    group, field = one
-    return group is _Group.NOTHING or (group in COUNTED and not _is_new(field, chosen))
 
 
 def _is_new(field: FieldSpec, chosen: Sequence[Grouped]) -> bool:
@@ -161,16 +143,12 @@ def _words(name: str) -> tuple[str, ...]:
 
 def _use(field: FieldSpec) -> int:
     """Return how much a field is used: by its role, then by what its name says, to filter, to count and to search."""
+    words, group = _words(field.name), _group_of(field)
     is_constant = field.type is FieldType.TEXT and field.filter is not None and not field.facet
-    by_name = 0 if is_constant or _is_about(_words(field.name), "slight") else 8 * _is_named(field)
-    used = 2 * (field.filter is not None) + 2 * field.facet + field.searched
-    return 16 * (field.role is not None) + by_name + used - _is_about(_words(field.name), "slight")
-
-
-def _is_named(field: FieldSpec) -> bool:
-    """Tell whether the last word of a field's name says what it tells."""
-    group = _group_of(field)
-    return group in BY_WEIGHT and _is_about((_last_word(_words(field.name)),), group)
+    is_slight = _is_about(words, "slight")
+    is_named = group in BY_WEIGHT and _is_about((_last_word(words),), group)
+    used = 2 * (field.filter is not None) + 2 * field.facet + field.searched - is_slight
+    return 16 * (field.role is not None) + 8 * (is_named and not is_constant and not is_slight) + used
 
 
 def _group_of(field: FieldSpec) -> _Group:
@@ -197,14 +175,10 @@ def _is_noise(field: FieldSpec, words: tuple[str, ...]) -> bool:
 def _number_group(words: tuple[str, ...]) -> _Group:
     if _is_about(words, _Group.TIME):
         return _Group.TIME
-    if _is_about(words, _Group.POPULARITY) or _counts_ratings(words):
+    is_rating = _is_about(words, _Group.RATING) or _is_about(words, "review")
+    if _is_about(words, _Group.POPULARITY) or (is_rating and _is_about(words, "count")):
         return _Group.RATING if _is_about(words, "mean") else _Group.POPULARITY
     return next((group for group in NUMBER_GROUPS if _is_about(words, group)), _Group.OTHER)
-
-
-def _counts_ratings(words: tuple[str, ...]) -> bool:
-    is_rating = _is_about(words, _Group.RATING) or _is_about(words, "review")
-    return is_rating and _is_about(words, "count")
 
 
 def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:

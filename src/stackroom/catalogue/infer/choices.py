@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from stackroom.catalogue.column_template import parse_column_template
+from stackroom.catalogue.column_template import COLUMN, parse_column_template
 from stackroom.catalogue.compiler import ROLE_TYPES
 from stackroom.catalogue.infer.fields import InferredField, field_of_type
 from stackroom.catalogue.profile import ColumnProfile
@@ -49,14 +49,10 @@ class Choices:
         def find_in_template(stated: str) -> str:
             if "{" not in stated:
                 return find("title", stated)
-            parts = parse_column_template(stated)
-            if not parts:
-                raise InputError(
-                    f'title: {stated[:80]!r} is no template of columns, as in "{{departure}} – {{arrival}}"'
-                )
-            return "".join(
-                f"{part.joint}{part.opening}{{{find('title', part.column)}}}{part.closing}" for part in parts
-            )
+            if not parse_column_template(stated):
+                example = '"{departure} – {arrival}"'
+                raise InputError(f"title: {stated[:80]!r} is no template of columns, as in {example}")
+            return COLUMN.sub(lambda column: f"{{{find('title', column[1])}}}", stated)
 
         return Choices(
             id=self.id and find("id", self.id),

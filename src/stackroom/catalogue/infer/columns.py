@@ -60,16 +60,12 @@ def _find_reason(column: ColumnProfile) -> str | None:
     if column.form is Form.BYTES:
         return "it holds bytes, not text"
     is_counter = len(column.words) == 1 and is_about(column.words, "counters")
-    if (is_counter or is_unnamed(column)) and _counts_rows(column):
+    is_unique = column.is_unique and column.form in PLAIN_NUMBERS and column.rows > 1 and column.least in (0.0, 1.0)
+    if (is_counter or is_unnamed(column)) and is_unique and np.all(np.diff(column.numbers[column.codes]) > 0):
         return "it only counts the rows"
     if is_about(column.name.lower().split(".")[:-1], "translations") and column.form is Form.TEXT:
         return "it is a translation"
     return None
-
-
-def _counts_rows(column: ColumnProfile) -> bool:
-    is_number = column.is_unique and column.form in PLAIN_NUMBERS and column.rows > 1
-    return is_number and column.least in (0.0, 1.0) and bool(np.all(np.diff(column.numbers[column.codes]) > 0))
 
 
 def counts_parts(column: ColumnProfile, group: ColumnProfile) -> bool:
@@ -86,21 +82,15 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
 
     `stated` is the key that the source declares.
     """
-    candidates = [
-        column
-        for place, column in enumerate(columns)
-        if column.name == stated or _may_be_id(column, is_first=not place)
-    ]
+    named = [one for place, one in enumerate(columns) if one.name == stated or _may_be_id(one, is_first=not place)]
     notes: list[str] = []
-    for column in sorted(candidates, key=lambda column: _id_rank(column, stated)):
+    for column in sorted(named, key=lambda one: (one.name != stated, one.words != ("id",), not is_link(one))):
         problem = id_problem(column)
         if problem is None or _names_equal_rows(column, columns):
             return column, [*notes, *_remarks(column)]
         notes.append(f"'{column.name}' cannot be the id: {problem}")
     code = next((column for column in columns if _is_unique_code(column)), None)
-    if code is not None:
-        return code, []
-    return None, notes
+    return code, notes if code is None else []
 
 
 def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
@@ -118,8 +108,7 @@ def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile])
     template = " ".join(f"{{{column.name}}}" for column in key)
     names = "' and '".join(column.name for column in key)
     repeats = key[0].rows - distinct_together(key)
-    rows = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
-    told = f"; {rows} one, told apart by the other values" if repeats else ""
+    told = f"; {_rows_repeat(repeats)} one, told apart by the other values" if repeats else ""
     return template, f"ids are made of '{names}'{told}"
 
 
@@ -156,15 +145,17 @@ def id_of(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> str:
 
 
 def _remarks(column: ColumnProfile) -> list[str]:
-    missing, repeated = column.rows - column.filled, column.filled - column.distinct
     notes = []
-    if missing:
+    if missing := column.rows - column.filled:
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
         notes.append(f"{rows} no '{column.name}'; their ids are made of what the row says")
-    if repeated:
-        rows = "1 row repeats" if repeated == 1 else f"{repeated:,} rows repeat"
-        notes.append(f"{rows} the '{column.name}' of an earlier one")
+    if repeated := column.filled - column.distinct:
+        notes.append(f"{_rows_repeat(repeated)} the '{column.name}' of an earlier one")
     return notes
+
+
+def _rows_repeat(count: int) -> str:
+    return "1 row repeats" if count == 1 else f"{count:,} rows repeat"
 
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
@@ -173,14 +164,6 @@ def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
         return is_first or column.rows >= FEWEST_CODES
     is_of_row = column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
     return is_of_row if is_link(column) else is_code(column)
-
-
-def _id_rank(column: ColumnProfile, stated: str | None) -> int:
-    if column.name == stated:
-        return 0
-    if column.words == ("id",):
-        return 1
-    return 2 if is_link(column) else 3
 
 
 def _is_unique_code(column: ColumnProfile) -> bool:

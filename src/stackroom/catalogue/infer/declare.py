@@ -92,13 +92,16 @@ def infer_declaration(
     sampled = f" (in a sample of {columns[0].rows:,} rows)" if columns[0].is_sample else ""
     popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
     most_popular = next((column.most for column in columns if column.name == popularity), None) or 0.0
-    fields = [_with_origin(replace(field, reason=f"{field.reason}{sampled}"), origins) for field in fields]
+    for place, field in enumerate(fields):
+        origin = origins.get(field.column, "")
+        told = f"{origin[0].upper()}{origin[1:]}." if origin else field.description
+        reason = f"{f'{origin}; ' if origin else ''}{field.reason}{sampled}"
+        fields[place] = replace(field, reason=reason, description=told)
     id_path, group = id_of(inference.id, columns) if inference.id else inference.key or None, inference.choices.group
     identity = {"group": group} if group else {"id": id_path}
+    title = title or catalogue_title(name)
     return Inferred(
-        declaration=write_toml(
-            name, title or catalogue_title(name), fields, identity=identity, most_popular=most_popular
-        ),
+        declaration=write_toml(name, title, fields, identity=identity, most_popular=most_popular),
         fields=tuple(fields),
         left_out=tuple(inference.left_out.items()),
         notes=tuple(f"{note}{sampled}" for note in (*inference.notes, *_dotted_numbers(fields, columns))),
@@ -126,7 +129,8 @@ class _Inference:
             self.left_out |= {column.name: f"it is part of '{family.name}'" for column in family.columns}
         self.usable = [column for column in usable if column.name not in self.left_out]
         group = next((column for column in self.usable if column.name == choices.group), None)
-        self.differing = {column.name: column for column in self.usable if group and _differs(column, group)}
+        varied = [one for one in self.usable if one is not group and one.distinct > 1] if group else []
+        self.differing = {one.name: one for one in varied if group and distinct_together([group, one]) > group.distinct}
         counting = [name for name, column in self.differing.items() if group and counts_parts(column, group)]
         self.left_out |= {name: "it only counts the rows of a record" for name in counting if name not in kept}
         self.usable = [column for column in self.usable if column.name not in self.left_out]
@@ -199,14 +203,6 @@ class _Inference:
         return [field for field in fields if field in kept]
 
 
-def _with_origin(field: InferredField, origins: Mapping[str, str]) -> InferredField:
-    """Return a field that says where its column was joined from, to the user and to assistants."""
-    origin = origins.get(field.column, "")
-    if not origin:
-        return field
-    return replace(field, reason=f"{origin}; {field.reason}", description=f"{origin[0].upper()}{origin[1:]}.")
-
-
 def _dotted_numbers(fields: Sequence[InferredField], columns: Sequence[ColumnProfile]) -> Iterator[str]:
     """Yield a note for each field of numbers such as `2.644` alone: which they are, and how to have the other."""
     dotted = {column.name: column.decimal_marks.dotted for column in columns}
@@ -216,11 +212,6 @@ def _dotted_numbers(fields: Sequence[InferredField], columns: Sequence[ColumnPro
             readings = [(number, FieldType.FLOAT), (number.replace(".", ""), FieldType.INT)]
             (read, _), (other, kind) = readings[::-1] if field.decimal_comma else readings
             yield f"{field.name}: '{number}' is read as {read}; if it is {other}: --type '{field.name}={kind}'"
-
-
-def _differs(column: ColumnProfile, group: ColumnProfile) -> bool:
-    """Tell whether a column differs in the rows of one record."""
-    return column is not group and column.distinct > 1 and distinct_together([group, column]) > group.distinct
 
 
 def _name_of_group(group: ColumnProfile, columns: Sequence[ColumnProfile]) -> str | None:
@@ -257,7 +248,10 @@ def judge(columns: Sequence[ColumnProfile]) -> str:
             "it. It can be filtered and counted, hardly searched; a row for each thing that was asked about would "
             "make it a catalogue"
         )
-    if grid := _find_grid(columns):
+    numbers = [column for column in columns if column.form in PLAIN_NUMBERS]
+    labels = {text for column in columns if column.form is Form.TEXT for text in column.texts}
+    grid = [column for column in numbers if column.name in labels or column.name.strip().isdigit()]
+    if len(numbers) >= WIDE_GRID and len(grid) >= 0.6 * len(columns):
         return (
             f"it looks like a matrix: {len(grid)} columns of numbers are named by values, as '{grid[0].name}'. One row "
             "for each number, with its row, its column and its value, would make it a catalogue (in pandas: melt)"
@@ -274,28 +268,16 @@ def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
     """Tell whether most columns have few different answers, and are named by questions or belong to a respondent."""
     if 2 * sum(column.distinct <= FEW_ANSWERS for column in columns) < len(columns):
         return False
-    if sum(map(_is_question, columns)) >= MANY_QUESTIONS:
+    names = [(column.name.strip(), len(column.words)) for column in columns]
+    asked = [
+        (name.endswith("?") and words > 2) or (words >= QUESTION_WORDS and QUESTION.match(name.lower()))
+        for name, words in names
+    ]
+    if sum(map(bool, asked)) >= MANY_QUESTIONS:
         return True
     has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
-    return (
-        len(columns) >= MANY_COLUMNS
-        and not has_title
-        and any(is_about(column.words, "respondents") for column in columns)
-    )
-
-
-def _is_question(column: ColumnProfile) -> bool:
-    name, words = column.name.strip(), len(column.words)
-    return (name.endswith("?") and words > 2) or (words >= QUESTION_WORDS and bool(QUESTION.match(name.lower())))
-
-
-def _find_grid(columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
-    """Return the columns of numbers that are named by values, as years or the names of the rows; none where few are."""
-    numbers = [column for column in columns if column.form in PLAIN_NUMBERS]
-    labels = {text for column in columns if column.form is Form.TEXT for text in column.texts}
-    named_by_values = [column for column in numbers if column.name in labels or column.name.strip().isdigit()]
-    is_grid = len(numbers) >= WIDE_GRID and len(named_by_values) >= 0.6 * len(columns)
-    return named_by_values if is_grid else []
+    is_wide = len(columns) >= MANY_COLUMNS and not has_title
+    return is_wide and any(is_about(column.words, "respondents") for column in columns)
 
 
 DAYS_A_YEAR = 365
@@ -359,11 +341,8 @@ def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> It
     """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
     topics = _topics(fields)
     by_role = {field.role: field for field in fields if field.role is not None}
-    groups = [
-        field
-        for field in fields
-        if field.facet and field not in topics and is_about(name_words(field.column)[-1:], "groups")
-    ]
+    other = [field for field in fields if field.facet and field not in topics]
+    groups = [field for field in other if is_about(name_words(field.column)[-1:], "groups")]
     parts = [part for part in (by_role.get(FieldRole.TITLE), *groups[:2], *topics, by_role.get(FieldRole.BODY)) if part]
     if len(parts) == 1:
         parts += [field for field in fields if field.searched and field not in parts][:3]
@@ -379,12 +358,8 @@ def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> It
 def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
     """Return the fields that describe topics: tags, or without any, text fields named like them."""
     tags = [field for field in fields if field.type is FieldType.TAGS]
-    hinted = [field for field in tags if is_about(name_words(field.column), "lists")]
-    alike = [
-        field
-        for field in fields
-        if field.type is FieldType.TEXT and field.facet and is_about(name_words(field.column), "lists")
-    ]
+    texts = [field for field in fields if field.type is FieldType.TEXT and field.facet]
+    hinted, alike = ([one for one in some if is_about(name_words(one.column), "lists")] for some in (tags, texts))
     return (hinted or tags or alike)[:3]
 
 

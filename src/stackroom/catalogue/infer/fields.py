@@ -174,17 +174,15 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _bracket(base: InferredField, column: ColumnProfile) -> InferredField:
-    values = f"{column.distinct:,} values, in the order of their bounds"
-    return replace(
-        base, searched=True, filtered=True, facet=True, brackets=True, reason=f"ranges: {values}{gaps(column)}"
-    )
+    reason = f"ranges: {column.distinct:,} values, in the order of their bounds{gaps(column)}"
+    return replace(base, searched=True, filtered=True, facet=True, brackets=True, reason=reason)
 
 
 def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
     """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
     unit = CURRENCIES.get(column.unit) or re.sub(r"[^a-z]+", "", column.unit.lower())
-    is_text = field.type is FieldType.TEXT and field.role is None
-    if not is_text or column.form not in NUMBER_FORMS or len(column.units) < 2 or len(unit) < 3:
+    is_mixed = field.type is FieldType.TEXT and field.role is None and column.form in NUMBER_FORMS
+    if not is_mixed or len(column.units) < 2 or len(unit) < 3:
         return None
     if column.units[column.unit] < LEAST_OF_UNIT * column.filled:
         return None
@@ -213,11 +211,8 @@ def _extent(column: ColumnProfile) -> str:
     """Return the range of numbers as a part of a reason; thousands are grouped unless they could be years."""
     if column.least is None or column.most is None:
         return ""
-    grouping = "," if column.most > 9999 else ""
-    return ", " + " to ".join(
-        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}"
-        for value in (column.least, column.most)
-    )
+    grouping, ends = "," if column.most > 9999 else "", (column.least, column.most)
+    return ", " + " to ".join(f"{end:{grouping}{'.0f' if end.is_integer() else '.6g'}}" for end in ends)
 
 
 def _code(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -239,7 +234,10 @@ def _date(base: InferredField, column: ColumnProfile) -> InferredField:
 
 def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, searched=True)
-    if (is_code(column) or _are_codes(column)) and not column.has_few_values:
+    is_even = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
+    are_signs = is_even and all(text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100])
+    are_codes = are_signs and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES  # as those of countries
+    if (is_code(column) or are_codes) and not column.has_few_values:
         return _code(field, column)
     if column.mean_length > LONG_TEXT:
         return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
@@ -247,24 +245,11 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
         values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
         reason = f"{values} in {percent(column.filled_share)} of the rows"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
-    groups = _repeats(column) or any(is_about(column.words, topic) for topic in GROUPING)
+    is_small = column.rows <= SMALL_TABLE and column.mean_length <= SHORT_VALUE / 2
+    repeats = column.distinct <= (0.95 if is_small else 0.8) * column.filled and column.mean_length <= SHORT_VALUE
+    groups = repeats or any(is_about(column.words, topic) for topic in GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
-
-
-def _repeats(column: ColumnProfile) -> bool:
-    """Tell whether short texts come several times; in a small table, any that do."""
-    if column.mean_length > SHORT_VALUE:
-        return False
-    is_small = column.rows <= SMALL_TABLE and column.mean_length <= SHORT_VALUE / 2
-    return column.distinct <= (0.95 if is_small else 0.8) * column.filled
-
-
-def _are_codes(column: ColumnProfile) -> bool:
-    """Tell whether the texts are short signs without spaces, nearly all different, as country codes are."""
-    is_short = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
-    is_plain = all(text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100])
-    return is_short and is_plain and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
 
 
 PLAIN_FIELDS: Mapping[Form, tuple[FieldType, str]] = {

@@ -53,13 +53,14 @@ def choose_title(
 ) -> InferredField:
     """Return the title: of people both names, else the column that names a record, else several columns together."""
     others = [column for column in columns if column is not id_column] or list(columns)
-    person = [_find_named(others, pattern) for pattern in PERSON_NAMES]
-    whole = [column for column in person if column is not None and not BRACES.search(column.name)]
-    if len(whole) == len(person):
-        template = " ".join(f"{{{column.name}}}" for column in whole)
+    named = [[one for one in others if pattern.fullmatch(" ".join(one.words))][:1] for pattern in PERSON_NAMES]
+    whole = [column.name for some in named for column in some if not BRACES.search(column.name)]
+    if len(whole) == len(PERSON_NAMES):
+        template = " ".join(f"{{{name}}}" for name in whole)
         return _template_field(template, names, reason="first and last name together")
     base = _find_title(others)
-    if base is not None and _names_records(base):
+    is_good = base is not None and base.distinct_share >= GOOD_DISTINCT and base.filled_share >= GOOD_FILLED
+    if base is not None and (is_good or base.rows <= 10):
         return title_field(base, names)
     parts = [id_column] if base is None and id_column is not None else _parts_of_title(base, others)
     if base is not None and (len(parts) < 2 or _share(parts) < _share([base]) + LEAST_GAIN):
@@ -81,16 +82,6 @@ def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> lis
     """Return the columns that the title is made of."""
     named = COLUMN_IN_TEMPLATE.findall(title.template) or [title.column]
     return [column for column in columns if column.name in named]
-
-
-def _names_records(column: ColumnProfile) -> bool:
-    """Tell whether nearly every row has a value in the column, and most have another; of a few rows, any."""
-    is_good = column.distinct_share >= GOOD_DISTINCT and column.filled_share >= GOOD_FILLED
-    return is_good or column.rows <= 10
-
-
-def _find_named(columns: Sequence[ColumnProfile], pattern: re.Pattern[str]) -> ColumnProfile | None:
-    return next((column for column in columns if pattern.fullmatch(" ".join(column.words))), None)
 
 
 def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
@@ -215,10 +206,6 @@ def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProf
     return chosen
 
 
-def _worth_as_alternatives(column: ColumnProfile) -> float:
-    return float(column.form in (Form.TEXT, Form.LIST) and is_alternative(column))
-
-
 def _worth_as_body(column: ColumnProfile) -> float:
     """Return the amount of text of a column whose cells are longer than a few words; a name counts too."""
     is_named = is_about(column.words, "body")
@@ -280,7 +267,7 @@ def _shows_pictures(column: ColumnProfile) -> bool:
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {
-    FieldRole.ALTERNATIVES: _worth_as_alternatives,
+    FieldRole.ALTERNATIVES: lambda column: float(column.form in (Form.TEXT, Form.LIST) and is_alternative(column)),
     FieldRole.BODY: _worth_as_body,
     FieldRole.TIME: _worth_as_time,
     FieldRole.POPULARITY: _worth_as_popularity,
