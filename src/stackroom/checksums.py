@@ -135,7 +135,13 @@ def _load_manifest(path: Path) -> dict[str, Any]:
 
 def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[str]:
     """Return the names of the files that are missing, or have another content than their checksums say."""
-    return [name for name, known in sums.items() if _find_sum(folder / name, known, pace) != known]
+
+    def is_whole(path: Path, known: FileSum) -> bool:
+        with suppress(OSError):
+            return path.stat().st_size == known.size_bytes and measure_file(path, pace=pace) == known
+        return False
+
+    return [name for name, known in sums.items() if not is_whole(folder / name, known)]
 
 
 def find_damaged(manifest: Path) -> list[str]:
@@ -144,15 +150,6 @@ def find_damaged(manifest: Path) -> list[str]:
         return find_changed(manifest.parent, find_sums(manifest) or {})
     except DamagedChecksumsError:
         return [manifest.name]
-
-
-def _find_sum(path: Path, known: FileSum, pace: Pace) -> FileSum | None:
-    try:
-        if path.stat().st_size != known.size_bytes:
-            return None
-        return measure_file(path, pace=pace)
-    except OSError:
-        return None
 
 
 def dump_checked(value: Mapping[str, Any], *, option: int = 0) -> bytes:

@@ -1,27 +1,4 @@
-"""Every failure a caller can see, in one table.
-
-    ExpectedError
-    ├── InputError          the caller's arguments or file are wrong; the message says what would be right
-    │   ├── SpecError       a catalogue.toml is wrong
-    │   ├── TooLargeError   a message is larger than the limit
-    │   └── InvalidUrlError a URL is malformed, or must not be fetched
-    ├── NotFoundError       a named catalogue, record, tool or model does not exist here
-    │   ├── UnknownToolError        no such tool, or none that this caller may use
-    │   └── UnknownResourceError    no such resource, or none that this caller may read
-    ├── UnauthenticatedError    no valid credential was given
-    ├── ForbiddenError      the caller lacks a permission
-    ├── ConflictError       the change contradicts the present state
-    │   └── RegressionError     an update answers worse than before, and was undone
-    ├── RateLimitedError    the caller is over a rate limit; says when to retry
-    ├── OverloadedError     the server has too many calls; says when to retry
-    ├── StorageError        a shelf or pack cannot be read or written
-    │   └── BusyError       another process holds the library's lock
-    ├── ModelError          the embedding model is missing, broken or of another kind
-    ├── UnavailableError    an outside service (embedder, network) did not answer
-    └── InterruptedByUser   Ctrl-C; everything was left consistent
-
-Every other exception is a bug and propagates to the transport unchanged.
-"""
+"""Every failure a caller can see, in one tree; every other exception is a bug, and propagates to the transport."""
 
 import difflib
 

@@ -19,8 +19,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -118,16 +118,15 @@ class Library:
 
     def list_installed(self) -> list[Installed]:
         """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
-        found = (_find(marker) for marker in self._markers(INSTALLED_FILE).values())
-        return [one for one in found if one is not None]
+        return list(_iter_whole(self._markers(INSTALLED_FILE).values()))
 
     def stamps(self) -> dict[str, Hashable]:
         """Return a token of each complete catalogue that differs when it was described anew or moved; cheap to read."""
-        found = [(name, _stamp_of(f"{self.folder}/{name}/{INSTALLED_FILE}")) for name in self._list_names()]
-        others = (DECLARATION_FILE, PLACE_FILE)
-        return {
-            name: (one, *(_stamp_of(f"{self.folder}/{name}/{file}") for file in others)) for name, one in found if one
+        files = (INSTALLED_FILE, DECLARATION_FILE, PLACE_FILE)
+        found = {
+            name: tuple(_stamp_of(f"{self.folder}/{name}/{file}") for file in files) for name in self._list_names()
         }
+        return {name: stamps for name, stamps in found.items() if stamps[0]}
 
     def list_unfinished(self) -> list[str]:
         """Return the names of the catalogues whose first build has not finished."""
@@ -135,18 +134,25 @@ class Library:
 
     def describe_unfinished(self) -> dict[str, str]:
         """Return the catalogues whose first build has not finished: name → how to continue."""
-        return {
-            name: UNFINISHED.format("init" if (self.folder / name / PACK_FOLDER).is_dir() else "add")
-            for name in self.list_unfinished()
+        verbs = {
+            name: "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add" for name in self.list_unfinished()
         }
+        return {name: UNFINISHED.format(verb) for name, verb in verbs.items()}
 
     def check(self) -> dict[str, str]:
         """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""
         if not self.folder.is_dir():
             return {}
-        names = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
-        problems = {name: self._find_problem(name) for name in names}
-        return {name: problem for name, problem in problems.items() if problem is not None}
+        problems = {}
+        for folder in sorted(path for path in self.folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name)):
+            try:
+                if (marker := _find_marker(folder)) is not None:
+                    _read(marker)
+                else:
+                    _require_disposable(folder)
+            except StorageError as error:
+                problems[folder.name] = error.message
+        return problems
 
     def find_installed(self, name: str) -> Installed | None:
         """Return a catalogue, or None; raise StorageError where its marker is damaged."""
@@ -179,25 +185,8 @@ class Library:
         names = os.listdir(self.folder) if self.folder.is_dir() else ()
         return sorted(name for name in names if not name.startswith("."))
 
-    def _find_problem(self, name: str) -> str | None:
-        """Return what is wrong with the marker of a catalogue."""
-        folder = self.folder / name
-        try:
-            if (marker := _find_marker(folder)) is not None:
-                _read(marker)
-            else:
-                _require_disposable(folder)
-        except StorageError as error:
-            return error.message
-        return None
-
     def reserve(
-        self,
-        name: str,
-        spec_name: str,
-        *,
-        declaration: str | None = None,
-        is_package_name: bool = True,
+        self, name: str, spec_name: str, *, declaration: str | None = None, is_package_name: bool = True
     ) -> Installed:
         """Return the folder to build a catalogue in; refuse a name that a catalogue of another spec has.
 
@@ -210,22 +199,20 @@ class Library:
             _require_disposable(self.folder / name)
             shutil.rmtree(self.folder / name)  # left by a build that was stopped before its marker was written
         place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
-        is_own = declaration is not None
         is_new = not place.folder.is_dir()
         was_own = place.own_declaration is not None or not is_package_name
-        if not is_new and (place.spec_name != spec_name or was_own is not is_own):
+        if not is_new and (place.spec_name != spec_name or was_own is (declaration is None)):
             raise InputError(
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
             )
         try:
             if is_new:
                 self._make(place, declaration)
-            else:
-                place = _claim(place, declaration)
+            elif declaration is not None:
+                _write_declaration(place.folder, declaration)
         except OSError as error:
-            raise StorageError(
-                f"{place.folder}: cannot be written: {error.strerror}; STACKROOM_HOME says where the library is"
-            ) from error
+            problem = f"cannot be written: {error.strerror}; STACKROOM_HOME says where the library is"
+            raise StorageError(f"{place.folder}: {problem}") from error
         return place
 
     def _make(self, place: Installed, declaration: str | None) -> None:
@@ -239,17 +226,16 @@ class Library:
             os.rename(fresh, place.folder)  # commit point: the name is taken from here on
         except OSError as error:
             if place.folder.is_dir():
-                raise ConflictError(
-                    f"'name': there is a catalogue '{place.name}' already; choose another name"
-                ) from error
+                problem = f"'name': there is a catalogue '{place.name}' already; choose another name"
+                raise ConflictError(problem) from error
             raise
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
     def complete(self, catalogue: Installed, *, source: str | None) -> None:
         """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
-        sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
-        known = replace(catalogue, sources=sources)
+        sources = dict.fromkeys([*catalogue.sources, *([] if source is None else [source])])
+        known = replace(catalogue, sources=tuple(sources))
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:
             return
@@ -259,9 +245,7 @@ class Library:
     def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
         """Write the former spec of a catalogue that has its own."""
         if catalogue.own_declaration is not None:
-            replace_file(catalogue.folder / DECLARATION_FILE, declaration.encode())
-            if (marker := _find_marker(catalogue.folder)) is not None:
-                _write(marker, _read(marker))
+            _write_declaration(catalogue.folder, declaration)
 
     def describe(self, catalogue: Installed) -> None:
         """Write the marker of a catalogue whose title, summary or editability its owner changed."""
@@ -285,7 +269,9 @@ class Library:
         self.require_free(name)
         removed = self.find_removed(name)
         if removed is None or removed.is_file():
-            raise NotFoundError(f"no catalogue '{name[:80]}' was removed within a day; {self._describe_removed()}")
+            names = ", ".join(sorted({path.name.rpartition("@")[0] for path in self._iter_removed() if path.is_dir()}))
+            known = f"there are: {names}" if names else "none was"
+            raise NotFoundError(f"no catalogue '{name[:80]}' was removed within a day; {known}")
         with self._moving(name):
             os.rename(removed, self.folder / name)  # commit point: it is installed again
 
@@ -299,8 +285,7 @@ class Library:
 
     def list_removed(self) -> list[Installed]:
         """Return the removed catalogues that are kept; a folder's name has the moment of its removal."""
-        markers = [marker for path in self._iter_removed() if (marker := _find_marker(path)) is not None]
-        return [found for marker in markers if (found := _find(marker)) is not None]
+        return list(_iter_whole(filter(None, map(_find_marker, self._iter_removed()))))
 
     def purge(self, *, now: float) -> None:
         """Delete what was removed more than a day ago."""
@@ -318,10 +303,6 @@ class Library:
     def _removed_place(self, name: str, now: float) -> Path:
         (self.folder / REMOVED_FOLDER).mkdir(exist_ok=True)
         return self.folder / REMOVED_FOLDER / f"{name}@{int(now * 1_000_000)}"
-
-    def _describe_removed(self) -> str:
-        names = sorted({path.name.rpartition("@")[0] for path in self._iter_removed() if path.is_dir()})
-        return f"there are: {', '.join(names)}" if names else "none was"
 
     def require_free(self, name: str) -> None:
         """Refuse a name that a catalogue has."""
@@ -353,13 +334,10 @@ def _moment_of(removed: Path) -> float:
     return int(removed.name.rpartition("@")[2]) / 1_000_000
 
 
-def _claim(place: Installed, declaration: str | None) -> Installed:
-    """Return a catalogue that exists, with the spec that it is built by now."""
-    if declaration is not None:
-        replace_file(place.folder / DECLARATION_FILE, declaration.encode())
-        if (marker := _find_marker(place.folder)) is not None:
-            _write(marker, place)  # it has the checksum of the spec
-    return place
+def _write_declaration(folder: Path, declaration: str) -> None:
+    replace_file(folder / DECLARATION_FILE, declaration.encode())
+    if (marker := _find_marker(folder)) is not None:
+        _write(marker, _read(marker))  # it has the checksum of the spec
 
 
 def _stamp_of(path: str | Path) -> Hashable:
@@ -392,11 +370,11 @@ def require_name(name: str) -> None:
         raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
 
 
-def _find(marker: Path) -> Installed | None:
-    try:
-        return _read(marker)
-    except StorageError:
-        return None
+def _iter_whole(markers: Iterable[Path]) -> Iterator[Installed]:
+    """Yield the catalogues whose marker is not damaged."""
+    for marker in markers:
+        with suppress(StorageError):
+            yield _read(marker)
 
 
 def _read(marker: Path) -> Installed:

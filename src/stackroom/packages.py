@@ -11,9 +11,9 @@ The engine reads the value and never hands itself over. Only the declaration is 
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import logging
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
 from stackroom.ingest.mapping import RowMapping
@@ -44,10 +44,8 @@ GROUP = "stackroom.catalogues"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
 
-def load_target(target: str) -> Any:
-    """Import what `module:attribute` names."""
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+load_target = pkgutil.resolve_name
+"""Imports what `module:attribute` names."""
 
 
 def deferred(target: str) -> Callable[..., Any]:
@@ -103,22 +101,18 @@ class CataloguePackage:
     @cached_property
     def loaded(self) -> LoadedSpec:
         """The declaration's text, and the spec compiled from it."""
-        text = self.declaration.read_text(encoding="utf-8")
-        return LoadedSpec(spec=compile_text(text, origin=str(self.declaration)), declaration=text)
+        return LoadedSpec.of(self.declaration.read_text(encoding="utf-8"), origin=str(self.declaration))
 
     def is_sample(self, location: str) -> bool:
         """Tell whether a location is sample data of the package, of this installation, another one or a former one."""
-        is_own = any(location == str(sample.files) for sample in self.samples)
-        return is_own or self.is_former_sample(location) or self._is_sample_elsewhere(location)
+        if any(location == str(sample.files) for sample in self.samples) or self.is_former_sample(location):
+            return True
+        name = Path(str(self.declaration)).name  # in another installation, it is beside the same declaration
+        return any((folder / name).is_file() for folder in self._folders_around(location))
 
     def is_former_sample(self, location: str) -> bool:
         """Tell whether a location was sample data of the package where it was installed before."""
         return bool(self._folders_around(location)) and not Path(location).exists()
-
-    def _is_sample_elsewhere(self, location: str) -> bool:
-        """Tell whether a location is sample data of another installation: it is beside the same declaration."""
-        name = Path(str(self.declaration)).name
-        return any((folder / name).is_file() for folder in self._folders_around(location))
 
     def _folders_around(self, location: str) -> list[Path]:
         """Return the folders around a location that are named like the package's, and have its sample data in it."""
@@ -141,14 +135,12 @@ class CataloguePackage:
         return self.spec.name
 
 
-def _installed_entry_points() -> EntryPoints:
-    return importlib.metadata.entry_points(group=GROUP)
-
-
 class PackageRegistry:
     """Finds packages by name. One that cannot be loaded is reported and skipped; the others stay usable."""
 
-    def __init__(self, find_entry_points: Callable[[], EntryPoints] = _installed_entry_points) -> None:
+    def __init__(
+        self, find_entry_points: Callable[[], EntryPoints] = lambda: importlib.metadata.entry_points(group=GROUP)
+    ) -> None:
         self._find_entry_points = find_entry_points
         self._loaded: dict[str, CataloguePackage] = {}
         self._problems: dict[str, str] = {}
@@ -219,19 +211,15 @@ class PackageRegistry:
             raise StorageError(self._problems[name])
         try:
             package = entry.load()
-            _require_package(package, name)
+            if not isinstance(package, CataloguePackage):
+                raise TypeError(f"a stackroom.api.CataloguePackage is expected, not {type(package).__name__}")
+            if package.name != name:
+                told = "the entry point must have the same name"
+                raise ValueError(f"its catalogue.toml is called '{package.name}'; {told}")
         except Exception as error:  # foreign code: whatever it raises, the other packages must go on
             self._problems[name] = f"{origin} cannot be loaded: {type(error).__name__}: {error}"
             raise StorageError(self._problems[name]) from error
-        loaded: CataloguePackage = package
-        return loaded
-
-
-def _require_package(package: object, name: str) -> None:
-    if not isinstance(package, CataloguePackage):
-        raise TypeError(f"a stackroom.api.CataloguePackage is expected, not {type(package).__name__}")
-    if package.name != name:
-        raise ValueError(f"its catalogue.toml is called '{package.name}'; the entry point must have the same name")
+        return package
 
 
 def _distribution(entry: importlib.metadata.EntryPoint) -> str:

@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import platformdirs
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from stackroom.collection_settings import CollectionSettings, find_place_problem, is_remote
@@ -58,6 +51,7 @@ ENDPOINT_DEFAULTS = {
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
 ToolNames = Literal["dotted", "plain"]
 WebOrigin = Annotated[str, AfterValidator(require_origin)]
+PublicUrl = Annotated[str, AfterValidator(lambda url: require_http(url).rstrip("/") if url else "")]
 
 
 SectionT = TypeVar("SectionT", bound=SettingsSection)
@@ -132,7 +126,7 @@ class ServerSettings(SettingsSection):
     """The address it listens on; anything but loopback needs accounts."""
     port: Whole = setting(8080, "PORT", ge=0, le=65_535)
     """The port of MCP, REST, health, metrics and the web page."""
-    public_url: str = setting("", "STACKROOM_PUBLIC_URL")
+    public_url: PublicUrl = setting("", "STACKROOM_PUBLIC_URL")
     """The URL that clients use behind a proxy, such as `https://catalogue.example.org`."""
     allowed_hosts: Texts = setting((), "STACKROOM_ALLOWED_HOSTS")
     """Further accepted values of the `Host` header, besides loopback, `host` and that of `public_url`."""
@@ -156,11 +150,6 @@ class ServerSettings(SettingsSection):
     """The largest table that can be added on the page, in megabytes; 0: none can."""
     log_format: Literal["text", "json"] = setting("text", "STACKROOM_LOG_FORMAT")
     """`text` or `json`: one line per call, on standard error."""
-
-    @field_validator("public_url")
-    @classmethod
-    def _require_address(cls, url: str) -> str:
-        return require_http(url).rstrip("/") if url else ""
 
 
 class ControlSettings(SettingsSection):
@@ -361,9 +350,10 @@ def _home_of(env: Mapping[str, str]) -> Path:
 def read_section(settings: Settings, name: str, model: type[SectionT]) -> SectionT:
     """Return a package's section; an empty name stands for its keys outside any section."""
     outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
-    values = _require_table(name, settings.sections.get(name, {})) if name else outside
-    variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
-    return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
+    values = dict(_require_table(name, settings.sections.get(name, {})) if name else outside)
+    for variable, key in iter_variables(model):
+        values |= {key: value} if (value := settings.environment.get(variable)) else {}
+    return _validate(model, name, values)
 
 
 def read_package_sections(settings: Settings) -> dict[str, SettingsSection]:

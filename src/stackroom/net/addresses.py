@@ -167,9 +167,11 @@ class AddressGuard:
     def _host(self, host: str) -> str:
         """Return the host name or IP address, without brackets; refuse ambiguous forms."""
         if host.startswith("["):
-            return str(_ipv6(host[1:-1]))
+            problem = "the text in brackets is not an IPv6 address; one is written as [2001:db8::1]"
+            return str(_address(ipaddress.IPv6Address, host[1:-1], problem))
         if NUMBER.fullmatch(host.rpartition(".")[2]):
-            return str(_ipv4(host))
+            problem = "an IPv4 address is written as four decimal numbers, as in 192.0.2.1"
+            return str(_address(ipaddress.IPv4Address, host, problem))
         if host in self._rules.allowed_hosts:
             return host
         _require_public_name(host)
@@ -253,18 +255,11 @@ def _find_address(host: str) -> Address | None:
         return None
 
 
-def _ipv4(host: str) -> ipaddress.IPv4Address:
+def _address(read: Callable[[str], Address], text: str, problem: str) -> Address:
     try:
-        return ipaddress.IPv4Address(host)
+        return read(text)
     except ValueError:
-        raise InvalidUrlError("an IPv4 address is written as four decimal numbers, as in 192.0.2.1") from None
-
-
-def _ipv6(host: str) -> ipaddress.IPv6Address:
-    try:
-        return ipaddress.IPv6Address(host)
-    except ValueError:
-        raise InvalidUrlError("the text in brackets is not an IPv6 address; one is written as [2001:db8::1]") from None
+        raise InvalidUrlError(problem) from None
 
 
 def _require_public_name(host: str) -> None:
@@ -289,10 +284,8 @@ def _is_decodable(label: str) -> bool:
 
 def _resolved(host: str, text: str) -> Address:
     """Parse an address from DNS; refuse one with a zone, which is link-local."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise InvalidUrlError(f"the name '{host}' resolves to '{text[:60]}', which is not an IP address") from None
+    problem = f"the name '{host}' resolves to '{text[:60]}', which is not an IP address"
+    address = _address(ipaddress.ip_address, text, problem)
     if getattr(address, "scope_id", None) is not None:
         raise InvalidUrlError(INWARD)
     return address

@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,6 @@ import httpx
 from stackroom.background.threads import start_thread
 
 MAX_ANSWER_BYTES = 64 << 20
-LETTING_GO_S = 5.0
 CLOSED = "the client was closed before the answer came"
 
 
@@ -27,6 +27,7 @@ class DeadlineClient:
         self._client = httpx.AsyncClient(base_url=base_url, headers=headers)
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
         self._is_closed = False
 
     def request(self, method: str, path: str, *, timeout_s: float, body: Any = None) -> bytes:
@@ -48,50 +49,32 @@ class DeadlineClient:
             loop, self._loop = self._loop, None
         if loop is not None:
             asyncio.run_coroutine_threadsafe(self._client.aclose(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
+            loop.call_soon_threadsafe(self._stopping.set)
 
     async def _answer(self, request: httpx.Request, timeout_s: float) -> bytes:
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._received(request)
+                response = await self._client.send(request, stream=True)
+                async with aclosing(response):
+                    response.raise_for_status()
+                    received = bytearray()
+                    async for block in response.aiter_bytes():
+                        received += block
+                        if len(received) > MAX_ANSWER_BYTES:
+                            raise httpx.DecodingError("the answer is too large")
+                    return bytes(received)
         except TimeoutError as error:
             raise httpx.ReadTimeout(f"no complete response within {timeout_s} s") from error
-
-    async def _received(self, request: httpx.Request) -> bytes:
-        response = await self._client.send(request, stream=True)
-        try:
-            response.raise_for_status()
-            received = bytearray()
-            async for block in response.aiter_bytes():
-                received += block
-                if len(received) > MAX_ANSWER_BYTES:
-                    raise httpx.DecodingError("the answer is too large")
-            return bytes(received)
-        finally:
-            await response.aclose()
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop, started on first use. The lock is held."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            start_thread("requests", partial(_run, self._loop))
+            start_thread("requests", partial(_run, self._loop, self._stopping))
         return self._loop
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped, then cancel pending requests."""
-    try:
-        loop.run_forever()
-        loop.run_until_complete(_end_others())
-    finally:
-        loop.close()
-
-
-async def _end_others() -> None:
-    """Cancel every other task, and let them close what they have open."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=LETTING_GO_S)
-    await asyncio.sleep(0)
+def _run(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    """Run the loop until it is to stop; pending requests are cancelled then, and close what they have open."""
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(stopping.wait())

@@ -131,11 +131,14 @@ class Fetcher:
         part = wanted.destination.with_name(f"{wanted.destination.name}.part")
         limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
         try:
-            there = _find_fetched(wanted)
-            if there is not None:
-                return there
+            if wanted.destination.exists():
+                with suppress(TransferError):
+                    return _verified(wanted, wanted.destination)
+                wanted.destination.unlink()
             self._run(self._file(wanted, part, limit, on_progress), is_cancelled)
-            return _installed(wanted, part)
+            fetched = _verified(wanted, part)
+            install_file(part, wanted.destination)
+            return fetched
         except TransferError as error:
             if error.is_final or attempts <= 1:
                 raise
@@ -160,7 +163,8 @@ class Fetcher:
                     f"the server has a file of another size than {wanted.size:,} bytes; ask its publisher",
                     is_final=True,
                 )
-            if {size, wanted.size, wanted.sha256} == {None} and not _is_chunked(response):
+            is_chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+            if {size, wanted.size, wanted.sha256} == {None} and not is_chunked:
                 raise TransferError(
                     "the server does not state the file's length; it must send Content-Length", is_final=True
                 )
@@ -184,17 +188,21 @@ class Fetcher:
                 _require_size(len(body), max_bytes)
             return FetchedText(body=bytes(body), url=place.url)
 
-    def _refusal(self, response: httpx.Response) -> TransferError:
-        """Return the error for a response that carries no file."""
-        status = response.status_code
-        wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
-        advice = "try again later" if status in LATER_STATUSES else "check the address"
-        return TransferError(
-            f"the server answered status {status}; {advice}",
-            is_final=status not in LATER_STATUSES,
-            retry_after_s=wait_s or None,
-            status=status,
-        )
+    def _require_file(self, response: httpx.Response) -> None:
+        """Refuse a response with another status than 200, or with a content encoding."""
+        status, encoding = response.status_code, response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding != "identity":
+            advice = "it must send the file as it is"
+            raise TransferError(f"the server sends a compressed body, which was not requested; {advice}", is_final=True)
+        if status != 200:
+            wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+            raise TransferError(
+                f"the server answered status {status}; "
+                f"{'try again later' if status in LATER_STATUSES else 'check the address'}",
+                is_final=status not in LATER_STATUSES,
+                retry_after_s=wait_s or None,
+                status=status,
+            )
 
     @asynccontextmanager
     async def _opened(self, url: str) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
@@ -203,9 +211,7 @@ class Fetcher:
         for _ in range(MOST_REDIRECTS + 1):
             async with self._answered(place) as response:
                 if response.status_code not in REDIRECTS:
-                    _require_plain(response)
-                    if response.status_code != 200:
-                        raise self._refusal(response)
+                    self._require_file(response)
                     yield response, place
                     return
                 location = response.headers.get("Location")
@@ -310,37 +316,11 @@ def _require_size(size: int | None, max_bytes: int) -> None:
         raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes; give a smaller file")
 
 
-def _require_plain(response: httpx.Response) -> None:
-    """Refuse a body with a content encoding."""
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding != "identity":
-        advice = "it must send the file as it is"
-        raise TransferError(f"the server sends a compressed body, which was not requested; {advice}", is_final=True)
-
-
-def _is_chunked(response: httpx.Response) -> bool:
-    return "chunked" in response.headers.get("Transfer-Encoding", "").lower()
-
-
-def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
-    """Return the destination if it exists and verifies; delete one that does not."""
-    try:
-        size = wanted.destination.stat().st_size
-    except FileNotFoundError:
-        return None
-    sha256 = sha256_of(wanted.destination)
-    if wanted.size not in (None, size) or wanted.sha256 not in (None, sha256):
-        wanted.destination.unlink()
-        return None
-    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
-
-
-def _installed(wanted: WantedFile, part: Path) -> FetchedFile:
-    """Verify a complete part and move it to its destination."""
-    size, sha256 = part.stat().st_size, sha256_of(part)
+def _verified(wanted: WantedFile, path: Path) -> FetchedFile:
+    """Return what a file is; refuse one that is not as wanted."""
+    size, sha256 = path.stat().st_size, sha256_of(path)
     if wanted.size not in (None, size):
         raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")
     if wanted.sha256 not in (None, sha256):
         raise TransferError("the file is not the expected one: its sha256 differs; ask its publisher", is_final=True)
-    install_file(part, wanted.destination)
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

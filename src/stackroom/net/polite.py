@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import httpx
@@ -35,8 +36,7 @@ class Fetched(NamedTuple):
     body: bytes
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+_utc_now = partial(datetime.now, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +82,12 @@ class PoliteGetter:
             raise UnavailableError(
                 f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); unset it to use the network"
             )
-        attempt = 1
+        attempt = 0
         while True:
-            self._keep_interval()
+            attempt += 1
+            early_s = -1.0 if self._asked_at is None else self._asked_at + self.pace.interval_s - self.clock.monotonic()
+            if early_s > 0:
+                self.clock.sleep(early_s)
             try:
                 return read(self._ask(params))
             except UnusableAnswerError as error:
@@ -94,14 +97,6 @@ class PoliteGetter:
                         f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
                     ) from error
                 self.clock.sleep(self._wait_s(attempt, error.retry_after_s))
-            attempt += 1
-
-    def _keep_interval(self) -> None:
-        if self._asked_at is None:
-            return
-        early_s = self._asked_at + self.pace.interval_s - self.clock.monotonic()
-        if early_s > 0:
-            self.clock.sleep(early_s)
 
     def _wait_s(self, attempt: int, asked_s: float) -> float:
         """Return the wait after a failure: the back-off, or Retry-After where it is longer."""
