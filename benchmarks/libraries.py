@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import recalibrate
+from stackroom.assembly.builtin_jobs import recalibrate
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.weights import pull_model
 from stackroom.settings import Settings

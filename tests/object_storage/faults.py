@@ -16,8 +16,8 @@ import httpx
 from object_storage.stores import Store
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.collections.state import sync_tasks
 from stackroom.assembly.collections.sync import publish_catalogue
-from stackroom.assembly.collections.sync_task import sync_tasks
 from stackroom.background.background import Background
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.collection_settings import CollectionSettings

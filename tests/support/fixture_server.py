@@ -14,8 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
-from stackroom.assembly.measures import Reading
-from stackroom.assembly.server_health import ServerHealth
+from stackroom.assembly.server_health import Reading, ServerHealth
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import Reading
 from stackroom.background.task import TaskStatus
 
 

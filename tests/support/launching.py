@@ -38,7 +38,7 @@ READ_FIRST = (
     "stackroom.cli.opening",
     "stackroom.cli.operations",
     "stackroom.assembly.admin_server",
-    "stackroom.assembly.owner",
+    "stackroom.assembly.uploads",
     "stackroom.assembly.serving",
     "stackroom.assembly.upkeep",
     "stackroom.serve.http.app",

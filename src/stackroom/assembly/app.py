@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from stackroom.assembly.collections.state import find_place
-from stackroom.assembly.opened import OpenedCatalogues
-from stackroom.assembly.serving import ServedLibrary
+from stackroom.assembly.serving import OpenedCatalogues, ServedLibrary
 from stackroom.assembly.toolboxes import ToolboxBuilder, ToolChoice
 from stackroom.assembly.workshop import Workshop
 from stackroom.background.background import Background
@@ -50,7 +49,11 @@ class OwnRecords:
         """Return the storage; that of the local user is created if it is missing."""
         with self._guard:
             if self._storage is None:
-                self._local = self._open_local()
+                try:
+                    self._local = load_target(OPEN_LOCAL)(self._home)  # imported here: most servers never need it
+                except StorageError as error:
+                    reason = "nothing of the local user can be read or kept: the file in the library's folder"
+                    raise StorageError(f"{reason} cannot be opened; is the library read-only?") from error
                 self._storage = OwnStorage(database=self._local)
             return self._storage
 
@@ -60,14 +63,6 @@ class OwnRecords:
             if self._local is not None:
                 self._local.close()
                 self._local = self._storage = None
-
-    def _open_local(self) -> Any:
-        """Open the local user's database; its library is imported here, since most servers never need it."""
-        try:
-            return load_target(OPEN_LOCAL)(self._home)
-        except StorageError as error:
-            reason = "nothing of the local user can be read or kept: the file in the library's folder cannot be opened"
-            raise StorageError(f"{reason}; is the library read-only?") from error
 
 
 class App(Workshop):
@@ -121,10 +116,7 @@ class App(Workshop):
     @cached_property
     def _catalogues(self) -> OpenedCatalogues:
         return OpenedCatalogues(
-            self,
-            self.conditions,
-            find_reranker=lambda: self.reranker,
-            open_storage=self.own_records.open,
+            self, self.conditions, find_reranker=lambda: self.reranker, open_storage=self.own_records.open
         )
 
     def open_catalogue(self, name: str) -> OpenCatalogue:

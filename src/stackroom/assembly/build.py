@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole
+from stackroom.catalogue.spec import FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from stackroom.ingest.ledger import Ledger
@@ -38,12 +38,14 @@ from stackroom.sources.location import is_same_table
 from stackroom.sources.port import RowSource
 
 if TYPE_CHECKING:
-    from stackroom.assembly.update_guard import UpdateGuard
+    from stackroom.assembly.self_grading import UpdateGuard
 
-FIND_GUARD = "stackroom.assembly.update_guard:find_guard"
+FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
 """Loaded for catalogues that were graded: it searches."""
 MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
 """Loaded for catalogues with pictures."""
+SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
+READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
 WAIT_S = 10.0
 """How long the update of a graded catalogue waits for another process that embeds."""
 
@@ -105,9 +107,15 @@ def add_catalogue(
         recipe = replace(recipe, loaded=with_own_words(recipe.loaded, known))
     adopted = _find_adopted(known, source) if replaces else None
     spec = recipe.loaded.spec
-    embedder = _choose_embedder(workshop, recipe, name, model) if embed and spec.embed else None
-    with _guarding(workshop, name, is_wanted=not force and request is UNREQUESTED) as guard:
-        place = _reserve(workshop, recipe, name)
+    embedder = _choose_embedder(workshop, recipe, known, model) if embed and spec.embed else None
+    guard = _find_guard(workshop, known) if known is not None and not force and request is UNREQUESTED else None
+    with closing(guard) if guard is not None else nullcontext():
+        place = workshop.library.reserve(
+            name,
+            recipe.spec_name,
+            declaration=recipe.loaded.declaration if recipe.is_own else None,
+            is_package_name=recipe.spec_name in workshop.packages.names,
+        )
         place = replace(place, model=model or place.model)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
@@ -184,49 +192,57 @@ class _Update:
         writer = self.shelf.writer()
         try:
             with writer.sole_embedder(wait_s=WAIT_S), writer.exclusive():
-                return self._judged(guard, progress)
+                last = self.shelf.history().list_changes(limit=1)
+                guard.begin()
+                with self.shelf.withheld():
+                    report = self._judged(guard, progress, since=last[0].change_no if last else 0)
+                    self._derive(self.shelf.reader(), report)
+                    return report
         except RegressionError:
             guard.publish_former()
             raise
 
-    def _judged(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
-        last = self.shelf.history().list_changes(limit=1)
-        since = last[0].change_no if last else 0
-        guard.begin()
-        with self.shelf.withheld():
-            try:
-                with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
-                    report = self._write(self._target(ledger), ledger, progress)
-            except RegressionError:
-                guard.undo(self.shelf, since=since, author=self.request.author)
-                raise
-            self._derive(self.shelf.reader(), report)
-            return report
+    def _judged(self, guard: UpdateGuard, progress: Progress, *, since: int) -> IngestReport:
+        try:
+            with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+                return self._write(self._target(ledger), ledger, progress)
+        except RegressionError:
+            guard.undo(self.shelf, since=since, author=self.request.author)
+            raise
 
     def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
-        """Write the rows, and make the catalogue visible as a whole."""
-        with _adopting(ledger, self.adopted, self.source.name):
+        """Write the rows, and make the catalogue visible as a whole; where it fails, an adopted source is as it was."""
+        if self.adopted is not None:
+            ledger.rename_source(self.adopted, self.source.name)
+        try:
             return self._write_rows(target, ledger, progress)
+        except BaseException:
+            if self.adopted is not None:
+                ledger.rename_source(self.source.name, self.adopted)
+            raise
 
     def _write_rows(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
         source, place, spec = self.source, self.place, self.recipe.loaded.spec
         report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
-        if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
-            note = "the sample data was replaced: {} sample records were removed"
-            report = _replace_sources(samples, source, target, self.shelf, report=report, note=note)
-            place = _forget_sources(place, ledger, samples)
-        if former := [one for one in place.sources if one != source.name and is_same_table(one, source.name)]:
-            note = "the table is read with other options; removed records of the former reading: {}"
-            report = _replace_sources(former, source, target, self.shelf, report=report, note=note)
-            place = _forget_sources(place, ledger, former)
+        package = self.recipe.package
+        is_own = package is not None and self.replaces_samples and not package.is_sample(source.name)
+        samples = [one for one in place.sources if is_own and package and package.is_sample(one)]
+        former = [one for one in place.sources if one != source.name and is_same_table(one, source.name)]
+        for replaced, note in ((samples, SAMPLES_REPLACED), (former, READ_OTHERWISE)):
+            if replaced:
+                report = _replace_sources(replaced, source, target, self.shelf, report=report, note=note)
+                kept = (one for one in place.sources if one not in replaced or ledger.origins(one))
+                place = replace(place, sources=tuple(kept))
         if self.guard is not None:
             embed_late(target, report, progress=progress)
             self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
-        _note_dangling(report, self.shelf.reader(), spec)
-        if self.recipe.package is not None:
-            self.recipe.package.keep_files(source.name, place.folder)
-        kept = tuple(one for one in place.sources if one != self.adopted)
-        self.workshop.library.complete(replace(place, sources=kept), source=source.name)
+        dangling = find_dangling(self.shelf.reader(), spec)
+        report.dangling = len(dangling)
+        report.notes += describe_dangling(dangling)
+        if package is not None:
+            package.keep_files(source.name, place.folder)
+        sources = tuple(one for one in place.sources if one != self.adopted)
+        self.workshop.library.complete(replace(place, sources=sources), source=source.name)
         return report
 
     def _target(self, ledger: Ledger) -> Target:
@@ -246,7 +262,12 @@ class _Update:
         if embedder is None:
             return
         measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
-        if report.written or report.removed or report.embedded or not _is_calibrated(self.place, measured_by):
+        try:
+            known = find_calibration(self.place.folder / CALIBRATION_FILE)
+        except StorageError:
+            known = None
+        is_measured = known is not None and known.model == measured_by.model
+        if report.written or report.removed or report.embedded or not is_measured:
             keep_calibration(reader, measured_by, self.place)
 
 
@@ -258,61 +279,20 @@ def _find_adopted(known: Installed | None, source: RowSource) -> str | None:
     return None if known.sources[0] == source.name else known.sources[0]
 
 
-@contextmanager
-def _adopting(ledger: Ledger, former: str | None, name: str) -> Iterator[None]:
-    """Take a source for a former one in the block; where it fails, the former one is as it was."""
-    if former is None:
-        yield
-        return
-    ledger.rename_source(former, name)
-    try:
-        yield
-    except BaseException:
-        ledger.rename_source(name, former)
-        raise
+def _find_guard(workshop: Workshop, installed: Installed) -> UpdateGuard | None:
+    """Return the guard of a catalogue that was graded."""
+    is_graded = (installed.folder / QUESTIONS_FILE).is_file()
+    return load_target(FIND_GUARD)(workshop, installed.name) if is_graded else None
 
 
-@contextmanager
-def _guarding(workshop: Workshop, name: str, *, is_wanted: bool) -> Iterator[UpdateGuard | None]:
-    """Guard the update of a catalogue that was graded; None where it was not, or no guard is wanted."""
-    installed = workshop.library.find_installed(name) if is_wanted else None
-    is_graded = installed is not None and (installed.folder / QUESTIONS_FILE).is_file()
-    guard: UpdateGuard | None = load_target(FIND_GUARD)(workshop, name) if is_graded else None
-    try:
-        yield guard
-    finally:
-        if guard is not None:
-            guard.close()
-
-
-def _choose_embedder(workshop: Workshop, recipe: Recipe, name: str, asked: str | None) -> Embedder:
+def _choose_embedder(workshop: Workshop, recipe: Recipe, known: Installed | None, asked: str | None) -> Embedder:
     """Return the embedder of a catalogue, before anything is made: a model may be missing."""
-    installed = workshop.library.find_installed(name)
-    embedder = get_embedder(
-        workshop, want_model(workshop, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own)
-    )
+    choice = want_model(workshop, recipe.loaded.spec, known, asked=asked, is_own=recipe.is_own)
+    embedder = get_embedder(workshop, choice)
     is_local = workshop.settings.embedding.kind == "local"  # an endpoint may be there when it is needed
     if is_local and (problem := embedder.check()) is not None:
         raise ModelError(problem)
     return embedder
-
-
-def _reserve(workshop: Workshop, recipe: Recipe, name: str) -> Installed:
-    """Return the folder to build a catalogue in."""
-    return workshop.library.reserve(
-        name,
-        recipe.spec_name,
-        declaration=recipe.loaded.declaration if recipe.is_own else None,
-        is_package_name=recipe.spec_name in workshop.packages.names,
-    )
-
-
-def _other_samples(source: RowSource, place: Installed, recipe: Recipe) -> list[str]:
-    """Return the sample data of a catalogue that a source replaces: all, if it is no sample itself."""
-    package = recipe.package
-    if package is None or package.is_sample(source.name):
-        return []
-    return [former for former in place.sources if package.is_sample(former)]
 
 
 def _ingested(
@@ -329,13 +309,7 @@ def _ingested(
 
 
 def _replace_sources(
-    former: Sequence[str],
-    source: RowSource,
-    target: Target,
-    shelf: BuildableShelf,
-    *,
-    report: IngestReport,
-    note: str,
+    former: Sequence[str], source: RowSource, target: Target, shelf: BuildableShelf, *, report: IngestReport, note: str
 ) -> IngestReport:
     """Remove what came from former sources alone, and say so; a source is read again where rows of it were left out."""
     if not (report.written or report.unchanged or report.duplicates):
@@ -346,27 +320,6 @@ def _replace_sources(
     report.removed += removed
     report.notes.append(note.format(removed))
     return report
-
-
-def _forget_sources(place: Installed, ledger: Ledger, sources: Sequence[str]) -> Installed:
-    """Return a catalogue without those of these sources that the ledger has no record of any more."""
-    return replace(place, sources=tuple(one for one in place.sources if one not in sources or ledger.origins(one)))
-
-
-def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpec) -> None:
-    """Count the dangling ids in the report, and add a note for each relation that has some."""
-    dangling = find_dangling(reader, spec)
-    report.dangling = len(dangling)
-    report.notes += describe_dangling(dangling)
-
-
-def _is_calibrated(place: Installed, embedder: Embedder) -> bool:
-    """Tell whether there is a calibration for this embedder, and it is whole."""
-    try:
-        calibration = find_calibration(place.folder / CALIBRATION_FILE)
-    except StorageError:
-        return False
-    return calibration is not None and calibration.model == embedder.model
 
 
 def find_own_recipe(workshop: Workshop, name: str) -> Recipe | None:

@@ -14,14 +14,10 @@ from pathlib import Path
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, ServerParts
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import (
-    Source,
-    check_installed,
-    list_sources,
-    rebuild_index,
-    recalibrate,
-    refresh_from_source,
-)
+from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.locations import open_rows
+from stackroom.assembly.model_choice import keep_calibration
+from stackroom.assembly.self_grading import accept_rebuilt
 from stackroom.assembly.uploads import FOLDER as TABLES
 from stackroom.checksums import SEAL_ENDING
 from stackroom.control.audit.log import AuditReport
@@ -29,14 +25,16 @@ from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
 from stackroom.control.database.tables import REFRESH_PREFIX, utc_now
 from stackroom.control.opening import LOCAL_FILE
-from stackroom.errors import ExpectedError, StorageError
-from stackroom.ingest.pipeline import IngestReport
+from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, settle_copy, store_backup, store_item
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.timetable import BACKUP_SCHEDULE, MANUAL
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, Installed
 from stackroom.maps.map_file import MAP_FILE
+from stackroom.packages import CataloguePackage
 from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
 from stackroom.settings import CONFIG_FILE
@@ -45,7 +43,102 @@ from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, has_records_file
-from stackroom.sources.location import TABLE_PREFIX
+from stackroom.sources.location import LIMIT_MARK, TABLE_PREFIX, SourceLocation
+from stackroom.sources.port import RowSource
+from stackroom.tools.health import check_catalogue
+
+RowsRead = Callable[[int], None]
+"""Called with the number of rows read so far; may raise to stop reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A source of a catalogue."""
+
+    catalogue: str
+    location: str
+    is_folder: bool
+
+    def __str__(self) -> str:
+        return f"{self.catalogue} from {self.location}"
+
+
+def list_sources(app: App) -> list[Source]:
+    """Return the sources that catalogues can be read from again: no synced tables, no samples that were removed."""
+    sources = []
+    for installed in app.library.list_installed():
+        for location in (one for one in installed.sources if not one.startswith(TABLE_PREFIX)):
+            package = None if installed.own_declaration else app.find_package(installed.spec_name)
+            if package is None or not package.is_former_sample(location):
+                is_folder = not _is_provider(app, location) and SourceLocation.parse(location).is_folder
+                sources.append(Source(catalogue=installed.name, location=location, is_folder=is_folder))
+    return sources
+
+
+def refresh_from_source(
+    app: App, source: Source, rows_read: RowsRead, *, request: IngestRequest = UNREQUESTED
+) -> IngestReport:
+    """Bring a catalogue up to one of its sources, as a request of the ingest asks."""
+    installed = app.library.get_installed(source.catalogue)
+    model = app.open_catalogue(installed.name).shelf.reader().model
+    if model is not None and model != app.embedder_of(model).model:
+        raise ModelError(
+            f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
+        )
+    package = None if installed.own_declaration else app.package_of(installed)
+    return add_catalogue(
+        app,
+        _open(app, installed, package, source.location),
+        recipe=package_recipe(package) if package else own_recipe(app.spec_of(installed)),
+        name=installed.name,
+        progress=lambda report: rows_read(report.rows),
+        embed=model is not None,
+        request=request,
+    )
+
+
+def rebuild_index(app: App, name: str) -> str:
+    """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it answers worse."""
+    records = app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))
+    return f"{records} records indexed"
+
+
+def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
+    """Return what is wrong with a catalogue, which the app then reports as degraded until the next check."""
+    problems = list(check_catalogue(app.open_catalogue(name), checkpoint=checkpoint))
+    app.note_problems(name, problems)
+    return problems
+
+
+def recalibrate(app: App, name: str) -> str:
+    """Measure what a cosine means in a catalogue, and keep it."""
+    catalogue = app.open_catalogue(name)
+    reader = catalogue.shelf.reader()
+    if reader.model is None:
+        return "it has no vectors"
+    embedder = catalogue.searcher.embedder
+    if embedder is None or reader.model != embedder.model:
+        raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it again")
+    calibration = keep_calibration(reader, embedder, app.library.get_installed(name))
+    if calibration is None:
+        return "there is nothing to measure"
+    return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
+
+
+def _open(app: App, installed: Installed, package: CataloguePackage | None, name: str) -> RowSource:
+    """Return the source that a catalogue was built from, by its name; a provider is asked for as many as are known."""
+    if _is_provider(app, name):
+        with closing(Ledger(installed.folder / LEDGER_FILE)) as ledger:
+            known = len(ledger.origins(name))
+        return open_rows(package, f"{name}{LIMIT_MARK}{known}" if known else name, workshop=app)
+    place = SourceLocation.parse(name)
+    return open_rows(package, place.location, options=place.options, workshop=app)
+
+
+def _is_provider(app: App, name: str) -> bool:
+    prefix, colon, _query = name.partition(":")
+    return bool(colon) and app.packages.find_provider(prefix) is not None
+
 
 CATALOGUES = "catalogues"
 DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
@@ -82,15 +175,9 @@ def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
     Those that need the network are off until an administrator enables them.
     """
 
-    def declare(name: str, work: Work, schedule: str, *, enabled: bool = True, resumes: bool = False) -> JobSpec:
-        return JobSpec(
-            name=name,
-            description=work.__doc__ or "",
-            schedule=schedule,
-            body=partial(work, maintained),
-            enabled=enabled,
-            resumes=resumes,
-        )
+    def declare(name: str, work: Work, schedule: str, **more: bool) -> JobSpec:
+        about, body = work.__doc__ or "", partial(work, maintained)
+        return JobSpec(name=name, description=about, schedule=schedule, body=body, **more)
 
     return [
         declare(BACKUP_JOB, back_up, BACKUP_SCHEDULE, resumes=True),
@@ -129,31 +216,30 @@ def list_refresh_jobs(app: App) -> list[JobSpec]:
 
 
 def _refresh_catalogue(app: App, name: str, context: JobContext) -> None:
-    _refresh(app, [source for source in list_sources(app) if source.catalogue == name], context)
+    _refresh(app, lambda source: source.catalogue == name, context)
 
 
 def rescan_folders(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Bring every catalogue up to the folders that it was built from."""
-    _refresh(maintained.app, [source for source in list_sources(maintained.app) if source.is_folder], context)
+    _refresh(maintained.app, lambda source: source.is_folder, context)
 
 
 def refresh_sources(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Bring every catalogue up to the files, databases and providers that it was built from."""
-    _refresh(maintained.app, [source for source in list_sources(maintained.app) if not source.is_folder], context)
+    _refresh(maintained.app, lambda source: not source.is_folder, context)
 
 
 def update_releases(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Bring catalogues that were installed from a place to its newest release."""
-    released = [installed.name for installed in list_released(maintained.app)]
-    _each(context, "updating", released, partial(_update_release, maintained.app))
 
+    def update(name: str) -> str:
+        report = update_catalogue(maintained.app, name)
+        if report.version == report.former:
+            return f"{report.version} is the newest release"
+        conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
+        return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
 
-def _update_release(app: App, name: str) -> str:
-    report = update_catalogue(app, name)
-    if report.version == report.former:
-        return f"{report.version} is the newest release"
-    conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
-    return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
+    _each(context, "updating", [installed.name for installed in list_released(maintained.app)], update)
 
 
 def rebuild_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
@@ -279,14 +365,13 @@ def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
             yield file_item(f"{name}/{place.as_posix()}", path)
 
 
-def _refresh(app: App, sources: Sequence[Source], context: JobContext) -> None:
-    by_name = {str(source): source for source in sources}
+def _refresh(app: App, is_wanted: Callable[[Source], bool], context: JobContext) -> None:
+    by_name = {str(source): source for source in list_sources(app) if is_wanted(source)}
 
     def refresh(name: str) -> str:
-        def rows_read(count: int) -> None:
-            context.progress(count, None, f"reading {name}")
-
-        return _summary(refresh_from_source(app, by_name[name], rows_read))
+        return _summary(
+            refresh_from_source(app, by_name[name], lambda count: context.progress(count, None, f"reading {name}"))
+        )
 
     _each(context, "reading", list(by_name), refresh)
 

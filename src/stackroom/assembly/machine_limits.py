@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from stackroom.errors import StorageError
@@ -24,26 +25,23 @@ def check_disk(folder: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> str
     """Return what is wrong with the disk of a folder; write a small file to it and remove it again."""
     if not folder.is_dir():
         return "the library's folder is missing; put it back, or mount its disk"
+    probe = folder / f".probe-{os.getpid()}"
     try:
-        _write_and_remove(folder / f".probe-{os.getpid()}")
+        with probe.open("wb") as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         if error.errno not in CANNOT_BE_WRITTEN:
             return f"writing fails: {error.strerror or type(error).__name__}; make room, or mend the disk"
         return None
+    finally:
+        with suppress(OSError):
+            probe.unlink()
     free = shutil.disk_usage(folder).free
     if free < least_free_bytes:
         return f"only {free / 2**20:.0f} MiB are free; make room before writes fail"
     return None
-
-
-def _write_and_remove(path: Path) -> None:
-    try:
-        with path.open("wb") as file:
-            file.write(bytes(PROBE_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    finally:
-        path.unlink(missing_ok=True)
 
 
 try:

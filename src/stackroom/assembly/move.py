@@ -7,7 +7,7 @@ the copy that follows the database. Going back, it is what is left, and the data
 
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -152,30 +152,23 @@ def _compare_with_copy(
     try:
         save_place(folder, place)
         with closing(EmbeddedShelf.open(folder, spec)) as other:
-            answers = list(_compare(shelf.reader(), other.reader()))
-            if _are_too_few(answers):
+            count, equal = _compare(shelf.reader(), other.reader())
+            if equal * 100 < LEAST_EQUAL * count:
                 advance("building the index here anew", 0)
                 shelf.rebuild()
-                answers = list(_compare(shelf.reader(), other.reader()))
+                count, equal = _compare(shelf.reader(), other.reader())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    equal = sum(answers)
-    if _are_too_few(answers):
-        raise StorageError(
-            f"{len(answers) - equal} of {len(answers)} answers from the database differ; nothing was switched"
-        )
-    return len(answers), equal
+    if equal * 100 < LEAST_EQUAL * count:
+        raise StorageError(f"{count - equal} of {count} answers from the database differ; nothing was switched")
+    return count, equal
 
 
-def _are_too_few(equal: Sequence[bool]) -> bool:
-    return sum(equal) * 100 < LEAST_EQUAL * len(equal)
-
-
-def _compare(here: ShelfReader, there: ShelfReader) -> Iterator[bool]:
-    """Yield for records spread over the catalogue whether both find the same by their titles and vectors."""
+def _compare(here: ShelfReader, there: ShelfReader) -> tuple[int, int]:
+    """Look for records spread over the catalogue; return how many, and for how many of them both find the same."""
     keys = here.scan(scope=WHOLE, limit=here.count(WHOLE))
-    for key in keys[:: max(1, len(keys) // GOLDEN_ANSWERS)][:GOLDEN_ANSWERS]:
-        yield _answers(here, key) == _answers(there, key)
+    asked = keys[:: max(1, len(keys) // GOLDEN_ANSWERS)][:GOLDEN_ANSWERS]
+    return len(asked), sum(_answers(here, key) == _answers(there, key) for key in asked)
 
 
 def _answers(reader: ShelfReader, key: Key) -> tuple[object, ...]:

@@ -1,13 +1,21 @@
-"""The spec that is proposed for a source, inferred from its rows."""
+"""What is to be added, and the spec that is proposed for it.
+
+An order says which table or folder is the catalogue, how it is read, and the catalogue's name. A proposal is the spec
+that is inferred from the rows of a source.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.assembly.build import Recipe, own_recipe, package_recipe
+from stackroom.assembly.locations import open_rows, remembered_options
+from stackroom.assembly.workshop import Workshop
+from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.words import catalogue_name, catalogue_title
@@ -17,8 +25,88 @@ from stackroom.errors import InputError
 from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.ledger import SHOWN
 from stackroom.ingest.values import READ_AS, flattened_rows, is_converted
+from stackroom.library import require_name
 from stackroom.model.record import Record
+from stackroom.net.addresses import shown_address
+from stackroom.sources.compressed import find_path
+from stackroom.sources.export_rows import ExportRows, is_export
+from stackroom.sources.location import NO_OPTIONS, ReadOptions, stem_of
+from stackroom.sources.opener import is_table_file, list_tables, open_file, open_related
 from stackroom.sources.port import CellChange, Note, RowSource, describe_notes
+
+
+def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
+    """Return the location to read, and how; of several tables that belong together, the others are joined to one.
+
+    A folder for a package, and an exported one, is read as it is.
+    """
+    location = locations[0]
+    if not location.strip():
+        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
+    folder = find_path(location)
+    if len(locations) == 1 and not spec_name and folder and folder.is_dir() and not is_export(folder):
+        locations = list_tables(folder) or locations
+    if len(locations) == 1 and (folder is not None or "*" not in location or ":" in location):
+        return locations[0], options
+    files = list(map(Path, dict.fromkeys(locations)))
+    if wrong := next((file for file in files if not is_table_file(file) or find_path(str(file)) is None), None):
+        raise InputError(
+            f"{shown_address(str(wrong))}: no file of a table; one location is added at a time, or several files with "
+            "tables that belong together"
+        )
+    main = open_related(open_file(files[0], options), files[1:], is_chosen=False)
+    return main.location, replace(options, join=main.joined_files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A source to add, the catalogue's name, and the recipe of --as or --spec."""
+
+    location: str
+    source: RowSource
+    name: str
+    recipe: Recipe | None
+
+
+def read_order(
+    workshop: Workshop,
+    locations: Sequence[str],
+    *,
+    spec_name: str | None = None,
+    spec_file: Path | None = None,
+    name: str | None = None,
+    options: ReadOptions = NO_OPTIONS,
+) -> Order:
+    """Open what the arguments name; refuse those that do not go together."""
+    if name is not None:
+        require_name(name)
+    location, options = _choose_main(locations, options, spec_name)
+    folder = find_path(location)
+    if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
+        if is_export(folder):
+            exported = ExportRows(folder)
+            is_package, name = exported.spec_name in workshop.packages.names, name or exported.catalogue
+            spec_name, spec_file = (exported.spec_name, None) if is_package else (None, exported.declaration)
+        else:
+            if (reader := workshop.packages.find_folder_reader()) is None:
+                known = ", ".join(workshop.packages.names)
+                raise InputError(f"no installed package reads folders; choose one with --as: {known}")
+            spec_name, name = reader.name, name or name_of(location)
+    package = workshop.packages.get(spec_name) if spec_name else None
+    if package and spec_file:
+        raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
+    recipe = package_recipe(package) if package else own_recipe(load_spec(spec_file)) if spec_file else None
+    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))
+    reading = remembered_options(workshop, chosen, location, options)
+    source = open_rows(package, location, options=reading, workshop=workshop)
+    return Order(location=location, source=source, name=chosen, recipe=recipe)
+
+
+def name_of(location: str, *, table: str | None = None) -> str:
+    """Return the default name of a catalogue built from a location."""
+    stem = stem_of(location)
+    return catalogue_name(f"{stem} {table}" if table else stem)
+
 
 WHOLE_CELLS = 400_000
 """The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
@@ -67,9 +155,7 @@ class ProfiledTable:
             )
         except InputError as error:
             raise InputError(f"{self.source}: {error.message}") from error
-        loaded = LoadedSpec(
-            spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
-        )
+        loaded = LoadedSpec.of(inferred.declaration, origin="the inferred spec")
         records = tuple(islice(iter_records(self.rows, loaded.spec), SHOWN_RECORDS))
         notes = describe_notes([*self.notes, *self._iter_conversions(loaded.spec)])
         return Proposal(inferred=inferred, loaded=loaded, records=records, notes=tuple(notes))
@@ -108,6 +194,12 @@ def profile_table(source: RowSource) -> ProfiledTable:
             sample.add(row.values)
     if problems and not sample.head:
         raise InputError(f"{source.name}: no row can be read; {problems[0]}")
+    notes: list[Note] = [*source.notes]
+    if source.other_tables:
+        notes.append(f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}")
+    if problems:
+        count = "1 row" if len(problems) == 1 else f"{len(problems):,} rows"
+        notes.append(f"{count} cannot be read and would be left out, as {problems[0]}")
     is_whole = source.is_whole and sample.step == 1 and sample.count < SAMPLE_READ
     rows = flattened_rows(sample.head + sample.spread)
     return ProfiledTable(
@@ -116,17 +208,8 @@ def profile_table(source: RowSource) -> ProfiledTable:
         columns=profile_columns(rows, is_sample=not is_whole),
         id_column=source.id_column,
         origins=source.origins,
-        notes=tuple(_notes_on(source, problems)),
+        notes=tuple(notes),
     )
-
-
-def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[Note]:
-    yield from source.notes
-    if source.other_tables:
-        yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
-    if problems:
-        rows = "1 row" if len(problems) == 1 else f"{len(problems):,} rows"
-        yield f"{rows} cannot be read and would be left out, as {problems[0]}"
 
 
 class _Rows:

@@ -16,7 +16,7 @@ from tomlkit import TOMLDocument
 from tomlkit.items import Comment, Table, Whitespace
 
 from stackroom.assembly.workshop import Workshop
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, texts_of
 from stackroom.errors import InputError, SpecError
 from stackroom.ingest.mapping import iter_mapped_columns
@@ -53,7 +53,15 @@ def find_lost_columns(workshop: Workshop, source: RowSource, place: Installed, s
     """Return what became of the columns that a catalogue's fields are read from, if a table is its only source."""
     is_only = source.is_whole and place.sources == (source.name,) and place.is_complete
     rows = [row.values for row in islice(source.iter_rows(), COMPARED) if not row.problem] if is_only else []
-    lost = [field for field in spec.fields.values() if rows and _is_lost(field, rows)]
+    lost = [
+        field
+        for field in spec.fields.values()
+        if rows
+        and not field.template
+        and not field.marked
+        and field.role is not FieldRole.TITLE  # which may make ids
+        and not any(has_path(row, field.source_path) for row in rows)
+    ]
     if not lost:
         return LostColumns(renamed={}, gone=())
     mapped = set(iter_mapped_columns(spec))
@@ -73,12 +81,6 @@ def find_lost_columns(workshop: Workshop, source: RowSource, place: Installed, s
     return LostColumns(renamed=renamed, gone=gone)
 
 
-def _is_lost(field: FieldSpec, rows: Rows) -> bool:
-    """Tell whether no row has the one column that a field is read from; that of a title may make ids, and stays."""
-    is_single = not field.template and not field.marked and field.role is not FieldRole.TITLE
-    return is_single and not any(has_path(row, field.source_path) for row in rows)
-
-
 def _share_of_known(column: str, rows: Rows, field: FieldSpec, known: set[str]) -> float:
     """Return the share of a column's values that a field has had."""
     cells = [cell for row in rows if not is_nothing(cell := value_at(row, column))]
@@ -94,7 +96,7 @@ def _changed(loaded: LoadedSpec, change: Callable[[TOMLDocument], None]) -> Load
     document = tomlkit.parse(loaded.declaration)
     change(document)
     text = tomlkit.dumps(document)
-    return LoadedSpec(spec=compile_text(text, origin="the catalogue's spec"), declaration=text)
+    return LoadedSpec.of(text, origin="the catalogue's spec")
 
 
 def _rename(document: TOMLDocument, renamed: Mapping[str, str]) -> None:

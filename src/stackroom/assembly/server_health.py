@@ -6,31 +6,180 @@ paths and addresses; who shows them takes these out for callers who do not admin
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
 from stackroom.assembly.machine_limits import check_disk, check_files
-from stackroom.assembly.measures import (
-    ENDS_SOON,
-    DiskTrend,
-    Reading,
-    find_job_problems,
-    find_stalled_vectors,
-    iter_catalogue_readings,
-    iter_job_readings,
-    iter_server_readings,
-    list_ending_tokens,
-)
 from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus
 from stackroom.background.threads import BoundedCheck
+from stackroom.control.accounts.accounts import Accounts
+from stackroom.control.accounts.credentials import Credential, Credentials
 from stackroom.control.control import Control
+from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError, StorageError
+from stackroom.ingest.ledger import count_rejects
+from stackroom.jobs.backup import BACKUP_JOB
+from stackroom.jobs.job import JobSpec
+from stackroom.jobs.runs import JobRun, Runs, RunState
 from stackroom.jobs.scheduler import TASK as JOBS_TASK
+from stackroom.jobs.timetable import BACKUP_SCHEDULE, Timetable
+from stackroom.library import LEDGER_FILE
 from stackroom.search.searcher import about_awaited_vectors
+from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.catalogue import OpenCatalogue
+
+LEEWAY = timedelta(hours=1)
+FORGOTTEN_AFTER = timedelta(days=32)
+"""A failure that no later run followed counts no longer: the job is gone, as that of a catalogue that was removed."""
+WAITED_TOO_LONG_S = 900.0
+"""Vectors wait too long when nothing was written to their catalogue for so long."""
+ENDS_SOON = timedelta(days=14)
+DAY_S = 86_400.0
+SAMPLE_S = 60.0
+LEAST_SPAN_S, MOST_SPAN_S = 3_600.0, 21_600.0
+"""How long the disk is watched before a rate is told, and over which time at most."""
+BACKUP = JobSpec(name=BACKUP_JOB, description="", schedule=BACKUP_SCHEDULE, body=lambda _context: None)
+
+
+class Reading(NamedTuple):
+    """One value of a metric, whose name lacks `stackroom_`."""
+
+    name: str
+    value: float
+    labels: Mapping[str, str] = {}
+
+
+class DiskTrend:
+    """The free room on a disk over the last hours."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def find_problem(self, free: int, at_s: float) -> str | None:
+        """Take a sample; return that the disk fills within a day at the rate of the samples.
+
+        The rate is the lesser one of the whole time and of its later half: a build that is over is no rate.
+        """
+        if not self._samples or at_s - self._samples[-1][0] >= SAMPLE_S:
+            self._samples.append((at_s, free))
+        while at_s - self._samples[0][0] > MOST_SPAN_S:
+            self._samples.popleft()
+        began_at = (self._samples[0], self._samples[len(self._samples) // 2])
+        rate = min((before - free) / max(at_s - began_s, SAMPLE_S) for began_s, before in began_at)
+        if at_s - self._samples[0][0] < LEAST_SPAN_S or free >= rate * DAY_S:
+            return None
+        return f"it fills within {free / rate / 3600:.0f} hours at the present rate; make room, or find what grows"
+
+
+def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str]:
+    """Return the jobs whose last run failed, and a backup that is older than twice its schedule."""
+    ended = Runs(database).list_ended()
+    problems = {}
+    for job, runs in ended.items():
+        if failed := _failures(runs, now):
+            times = f" {len(failed)} times" if len(failed) > 1 else ""
+            problems[f"job {job}"] = f"failed{times} ({_said(_last_success(runs))}): {failed[0].error}"
+    timing, since = Timetable(database).timings([BACKUP])[BACKUP_JOB], _backup_since(database, ended)
+    due_at = timing.schedule.next_after(since) if timing.enabled and since is not None else None
+    missed_at = None if due_at is None else timing.schedule.next_after(due_at)  # the second one since the last
+    if missed_at is not None and now > missed_at + LEEWAY:
+        last = _said(_last_success(ended.get(BACKUP_JOB, [])))
+        old = f"{last}, older than twice its schedule; is a server running? To run it: stackroom job run backup"
+        problems.setdefault(f"job {BACKUP_JOB}", old)
+    return problems
+
+
+def _said(last: datetime | None) -> str:
+    return "no success yet" if last is None else f"last success {last:%Y-%m-%d %H:%M} UTC"
+
+
+def _failures(runs: Sequence[JobRun], now: datetime) -> list[JobRun]:
+    """Return the runs that failed since the last success, the newest first; `runs` are those of a job that ended."""
+    failed = list(takewhile(lambda run: run.state is RunState.FAILED, runs))
+    return failed if failed and now - failed[0].queued_at < FORGOTTEN_AFTER else []
+
+
+def _last_success(runs: Sequence[JobRun]) -> datetime | None:
+    return next((run.ended_at for run in runs if run.state is RunState.DONE), None)
+
+
+def _backup_since(database: ControlDatabase, ended: Mapping[str, Sequence[JobRun]]) -> datetime | None:
+    """Return when the last backup was made; the time of the accounts where there is none."""
+    users, _total = Accounts(database).list_users()
+    return _last_success(ended.get(BACKUP_JOB, [])) or min((user.created_at for user in users), default=None)
+
+
+def list_ending_tokens(database: ControlDatabase, until: datetime | None = None) -> list[tuple[datetime, Credential]]:
+    """Return the valid tokens that end, or end before a time, each with its end, the next first."""
+    tokens = [one for one in Credentials(database).list_all() if one.kind == "token"]
+    ends = [(one.expires_at, one) for one in tokens if one.expires_at and (until is None or one.expires_at < until)]
+    return sorted(ends, key=lambda end: (end[0], end[1].id))
+
+
+def find_stalled_vectors(catalogue: OpenCatalogue) -> str | None:
+    """Return that records wait for their vectors and none are written; None where they come, or it is not open."""
+    reader = catalogue.shelf.find_reader()
+    if reader is None or not reader.awaiting_vectors or catalogue.folder is None:
+        return None
+    try:
+        waited_s = time.time() - max(path.stat().st_mtime for path in catalogue.folder.glob(f"{STORE_FILE}*"))
+    except (OSError, ValueError):  # its files have just gone, which is told elsewhere
+        return None
+    if waited_s < WAITED_TOO_LONG_S:
+        return None
+    how = f"bring it up to its sources: stackroom job trigger refresh:{catalogue.name}"
+    return f"{reader.awaiting_vectors} records wait for their vectors since {waited_s / 60:.0f} minutes; {how}"
+
+
+def iter_job_readings(database: ControlDatabase, now: datetime) -> Iterator[Reading]:
+    """Yield the last success and the failures of each job, the age of the backup, and the end of each token."""
+    ended = Runs(database).list_ended()
+    for job, runs in ended.items():
+        yield Reading("job_failures", len(_failures(runs, now)), {"job": job})
+        if (last := _last_success(runs)) is not None:
+            yield Reading("job_last_success_timestamp_seconds", last.timestamp(), {"job": job})
+    if (since := _backup_since(database, ended)) is not None:
+        yield Reading("backup_age_seconds", (now - since).total_seconds())
+    for ends_at, token in list_ending_tokens(database):
+        yield Reading("token_expiry_timestamp_seconds", ends_at.timestamp(), {"user": token.user, "token": token.name})
+
+
+def iter_server_readings(
+    home: Path, tasks: Sequence[TaskStatus], embedders: Iterable[WatchedEmbedder]
+) -> Iterator[Reading]:
+    """Yield the room on the disk, the tasks in the background, and the queries of models and the time they took."""
+    with suppress(OSError):  # the library's folder is gone, which is told elsewhere
+        disk = shutil.disk_usage(home)
+        yield from (Reading("disk_free_bytes", disk.free), Reading("disk_size_bytes", disk.total))
+    for task in tasks:
+        yield Reading("task_failures", task.failures, {"task": task.name})
+        if (last := task.last_success_at) is not None:
+            yield Reading("task_last_success_timestamp_seconds", last.timestamp(), {"task": task.name})
+    for embedder in embedders:
+        labels = {"model": embedder.model.name}
+        yield Reading("model_queries_total", embedder.queries, labels)
+        yield Reading("model_failures_total", embedder.failures, labels)
+        yield Reading("model_seconds_total", embedder.seconds, labels)
+
+
+def iter_catalogue_readings(catalogue: OpenCatalogue) -> Iterator[Reading]:
+    """Yield how many records of a catalogue wait for vectors, and how many rows were left out of it."""
+    labels = {"catalogue": catalogue.name}
+    if (reader := catalogue.shelf.find_reader()) is not None:
+        yield Reading("waiting_vectors", reader.awaiting_vectors, labels)
+    if catalogue.folder is not None:
+        yield Reading("rejected_rows", count_rejects(catalogue.folder / LEDGER_FILE), labels)
+
 
 CONTROL_DATABASE = "control database"
 DISK = "disk"
@@ -47,7 +196,7 @@ PROBE_TEXT = "health"
 STILL_S = 120.0
 """A round of the scheduler that has not ended for so long stands still."""
 
-FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, DISK: 5.0, EMBEDDING: 5.0, JOBS: 5.0}
+FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, OPEN_FILES: 2.0, DISK: 5.0, EMBEDDING: 5.0, JOBS: 5.0}
 """How long the result of a check is kept."""
 
 
@@ -60,29 +209,26 @@ class ServerHealth:
         self._trend = DiskTrend()
         self._job_problems: dict[str, str] = {}
         self._token_note = OK
-        self._checks: dict[str, BoundedCheck] = {
-            DISK: BoundedCheck(self._check_disk, name=DISK, fresh_s=fresh_s[DISK]),
-            OPEN_FILES: BoundedCheck(check_files, name=OPEN_FILES),
-            EMBEDDING: BoundedCheck(self._check_embedding, name="embedder", fresh_s=fresh_s[EMBEDDING]),
+        checks: dict[str, tuple[str, Callable[[], str | None]]] = {
+            DISK: (DISK, self._check_disk),
+            OPEN_FILES: (OPEN_FILES, check_files),
+            EMBEDDING: ("embedder", self._check_embedding),
         }
         if control is not None:
-            self._checks[CONTROL_DATABASE] = BoundedCheck(
-                lambda: _check_control(control), name=CONTROL_DATABASE, fresh_s=fresh_s[CONTROL_DATABASE]
-            )
-            self._checks[JOBS] = BoundedCheck(
-                lambda: self._check_jobs(control), name="history of jobs", fresh_s=fresh_s[JOBS]
-            )
+            checks[CONTROL_DATABASE] = (CONTROL_DATABASE, partial(_check_control, control))
+            checks[JOBS] = ("history of jobs", partial(self._check_jobs, control))
+        self._checks = {
+            part: BoundedCheck(check, name=name, fresh_s=fresh_s[part]) for part, (name, check) in checks.items()
+        }
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""
         found = {part: check.find_problem() for part, check in self._checks.items()}
-        found |= {
-            JOBS: self._find_jobs_problem() or found.get(JOBS),
-            **self._job_problems,
-            **self._stalled(),
-            **self._collection_problems(),
-            **self._app.catalogue_problems(),
-        }
+        found |= {JOBS: self._find_jobs_problem() or found.get(JOBS), **self._job_problems}
+        found |= {f"{CATALOGUE} {one.name}": find_stalled_vectors(one) for one in self._app.list_served()}
+        for name, problem in find_collection_problems(self._app.settings):
+            found[f"{CATALOGUE} {name}" if name else COLLECTIONS] = problem
+        found |= self._app.catalogue_problems()
         found[AUDIT] = self._control.audit.find_problem() if self._control else None
         return {part: problem for part, problem in found.items() if problem is not None}
 
@@ -97,18 +243,18 @@ class ServerHealth:
         return states | self.problems()
 
     def _state_of(self, catalogue: OpenCatalogue) -> str:
-        """Return what a catalogue is busy with, and whether there is a newer release of it."""
-        newer = self._app.release_status.find_newer(catalogue.name)
-        notes = [*_list_busy(catalogue), *([str(newer)] if newer is not None else [])]
-        return "; ".join(notes) or OK
+        """Return what a catalogue is busy with, as far as that is known without waiting, and a newer release of it."""
+        reader, newer = catalogue.shelf.find_reader(), self._app.release_status.find_newer(catalogue.name)
+        notes = [] if reader is None else [reader.stale, about_awaited_vectors(reader)]
+        return "; ".join([*filter(None, notes), *([str(newer)] if newer is not None else [])]) or OK
 
     def readings(self) -> list[Reading]:
         """Return the measures of jobs, tokens, disk, tasks, models and catalogues, as far as they can be read."""
-        return [
-            *self._job_readings(),
-            *iter_server_readings(self._app.settings.home, self.tasks(), self._app.list_used_embedders()),
-            *(reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)),
-        ]
+        readings: list[Reading] = []
+        with suppress(StorageError):  # the control database is a part of its own
+            readings += iter_job_readings(self._control.database, utc_now()) if self._control else ()
+        readings += iter_server_readings(self._app.settings.home, self.tasks(), self._app.list_used_embedders())
+        return readings + [reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)]
 
     def task(self) -> Task:
         """Return the task that looks at every part, so that faults are logged though nobody asks for the health."""
@@ -119,10 +265,8 @@ class ServerHealth:
                 raise StorageError("; ".join(f"{part}: {problem}" for part, problem in sorted(problems.items())))
             return "every part works"
 
-        description = "Looks at every part that /health names."
-        return Task(
-            name="watch parts", description=description, run=run, first_s=WATCH_S, period_s=WATCH_S, retry_s=WATCH_S
-        )
+        about = "Looks at every part that /health names."
+        return Task(name="watch parts", description=about, run=run, first_s=WATCH_S, period_s=WATCH_S, retry_s=WATCH_S)
 
     def tasks(self) -> list[TaskStatus]:
         """Return the tasks in the background of the server."""
@@ -130,10 +274,8 @@ class ServerHealth:
 
     def find_unready(self) -> str | None:
         """Return why nobody can be served now; None where somebody can, if only callers who are known."""
-        check = (
-            None if self._control and self._control.identities.may_do_without else self._checks.get(CONTROL_DATABASE)
-        )
-        if check is not None and (problem := check.find_problem()) is not None:
+        may_do_without = self._control is None or self._control.identities.may_do_without
+        if not may_do_without and (problem := self._checks[CONTROL_DATABASE].find_problem()) is not None:
             return f"{CONTROL_DATABASE}: {problem}"
         return None if self._app.can_answer() else "no catalogue can be read"
 
@@ -156,22 +298,6 @@ class ServerHealth:
         ends = [ends_at for ends_at, _token in list_ending_tokens(control.database, utc_now() + ENDS_SOON)]
         self._token_note = f"{len(ends)} end within {ENDS_SOON.days} days, the next on {ends[0]:%F}" if ends else OK
 
-    def _stalled(self) -> dict[str, str]:
-        """Return the catalogues whose vectors wait too long."""
-        found = {f"{CATALOGUE} {one.name}": find_stalled_vectors(one) for one in self._app.list_served()}
-        return {part: problem for part, problem in found.items() if problem is not None}
-
-    def _job_readings(self) -> Iterator[Reading]:
-        try:
-            yield from iter_job_readings(self._control.database, utc_now()) if self._control else ()
-        except StorageError:
-            return  # the control database is a part of its own
-
-    def _collection_problems(self) -> dict[str, str]:
-        """Return the collections that are not synced, as conditions of their catalogues, and the place if it fails."""
-        problems = find_collection_problems(self._app.settings)
-        return {f"{CATALOGUE} {name}" if name else COLLECTIONS: problem for name, problem in problems}
-
     def _check_embedding(self) -> str | None:
         problems = [_check_embedder(embedder) for embedder in self._app.list_used_embedders()]
         return "; ".join(dict.fromkeys(problem for problem in problems if problem is not None)) or None
@@ -191,10 +317,3 @@ def _check_embedder(embedder: WatchedEmbedder) -> str | None:
     except ExpectedError as error:
         return error.full_message
     return None
-
-
-def _list_busy(catalogue: OpenCatalogue) -> list[str]:
-    """Return what a catalogue is busy with, as far as that is known without waiting."""
-    reader = catalogue.shelf.find_reader()
-    busy = [] if reader is None else [reader.stale, about_awaited_vectors(reader)]
-    return [one for one in busy if one]

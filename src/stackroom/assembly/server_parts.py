@@ -8,8 +8,8 @@ from stackroom.analytics.events import EventLog
 from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.builtin_jobs import Source, refresh_from_source
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.maintenance import Source, refresh_from_source
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, ForbiddenError
@@ -31,19 +31,15 @@ def build_server_parts(app: App, control: Control, events: EventLog) -> ServerPa
     for package in app.packages.iter_packages():
         try:
             if package.server:
-                found.append(_build_parts(package, build_context(app, control, events, package)))
+                parts: ServerParts = load_target(package.server)(build_context(app, control, events, package))
+                if parts.tables is not None:
+                    control.database.create_missing(parts.tables)
+                found.append(parts)
         except ExpectedError:
             raise
         except Exception:  # foreign code: whatever it raises, the other packages must go on
             logger.exception("catalogue package '%s' failed; its parts of the server are left out", package.name)
     return join_parts(found)
-
-
-def _build_parts(package: CataloguePackage, context: ServerContext) -> ServerParts:
-    parts: ServerParts = load_target(package.server)(context)
-    if parts.tables is not None:
-        context.database.create_missing(parts.tables)
-    return parts
 
 
 def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:

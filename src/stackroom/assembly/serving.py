@@ -7,20 +7,204 @@ library is gone, the lists stay as they are, and every catalogue fails until it 
 """
 
 import logging
+import os
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 
-from stackroom.assembly.machine_limits import allow_many_files
-from stackroom.assembly.opened import OpenedCatalogues
+from stackroom.assembly.machine_limits import allow_many_files, require_files
 from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, as_little_open, is_readable
+from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.background.threads import BoundedCheck
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
-from stackroom.library import Installed
+from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
+from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
+from stackroom.maps.following import CatalogueMap
+from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.scope import SEES_EVERYTHING
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.evidence import watch_calibration
+from stackroom.search.searcher import Reranker, Searcher
+from stackroom.shelf.conditions import CatalogueConditions
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Shelf
+from stackroom.shelf.store_place import STORE_FILE
+from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.own_storage import OpenStorage
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
+
+
+class OpenedCatalogues:
+    """The catalogues of a library that are open, with the embedder and the reranker that they share."""
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        conditions: CatalogueConditions,
+        *,
+        find_reranker: Callable[[], Reranker | None],
+        open_storage: OpenStorage,
+    ) -> None:
+        self.library = workshop.library
+        self._workshop = workshop
+        self.conditions = conditions
+        self.unserved: dict[str, str] = {}
+        """Catalogue → why it cannot be served."""
+        self._find_reranker = find_reranker
+        self._open_storage = open_storage
+        self._open: dict[str, Served] = {}
+        self._files: dict[str, Hashable] = {}
+        """Catalogue → the file of its records, as it was opened."""
+
+    def open(self, name: str) -> OpenCatalogue:
+        """Return a catalogue of the library, opened once; raise where it cannot be opened."""
+        if name not in self._open:
+            prepared = self._prepare(self.library.get_installed(name))
+            prepared.shelf.open()
+            self._open[name] = prepared
+        return self._open[name].opened
+
+    def serve(self, installed: Installed) -> OpenCatalogue:
+        """Return a catalogue to be served; one whose files cannot be read fails in its calls until they can."""
+        if installed.name not in self._open:
+            prepared = self._prepare(installed)
+            try:
+                prepared.shelf.open()
+            except StorageError as error:
+                self.conditions.note_failure(installed.name, error.message)
+            self._open[installed.name] = prepared
+        return self._open[installed.name].opened
+
+    def find(self, name: str) -> Served | None:
+        """Return a catalogue that is open."""
+        return self._open.get(name)
+
+    def list_open(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are open."""
+        return [served.opened for served in self._open.values()]
+
+    def close(self) -> None:
+        """Close every catalogue."""
+        for catalogue in self.list_open():
+            catalogue.shelf.close()
+        self._open.clear()
+
+    def reopen(self, installed: Installed) -> str | None:
+        """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
+        try:
+            prepared = self._prepare(installed)
+        except ExpectedError as error:
+            return error.message
+        try:
+            prepared.shelf.open().reader()
+        except BusyError:
+            if installed.name in self._open:
+                raise
+        except StorageError as error:
+            self.conditions.note_failure(installed.name, error.message)
+        else:
+            self.conditions.forget(installed.name)
+        self._open[installed.name] = prepared
+        return None
+
+    def let_go(self, name: str) -> None:
+        """Let go of the files of a catalogue, which are gone: reads fail until they are back."""
+        served = self._open.get(name)
+        if served is not None and served.shelf.is_open:
+            served.shelf.let_go()
+            missing = self._find_missing_folder(name) or f"{name}/{STORE_FILE} is missing; put it back from a back-up"
+            self.conditions.note_failure(name, missing, is_gone=True)
+
+    def forget(self, name: str) -> None:
+        """Forget a catalogue that was removed."""
+        self._open.pop(name, None)
+        self.conditions.forget(name)
+
+    def is_other(self, installed: Installed) -> bool:
+        """Tell whether a catalogue that is open follows another spec now, or its records are in another file."""
+        known = self._open.get(installed.name)
+        if known is None:
+            return True
+        try:
+            spec = self._workshop.spec_of(installed).spec
+        except ExpectedError:
+            return False  # it goes on as it is
+        is_same = all(getattr(spec, name) == getattr(known.opened.spec, name) for name in ("digest", *OWN_WORDS))
+        return not is_same or self._files.get(installed.name) != self.find_store(installed.name)
+
+    def find_store(self, name: str) -> Hashable:
+        """Return the identity of the file with a catalogue's records, or that names their database; None without."""
+        for file in (PLACE_FILE, STORE_FILE):
+            with suppress(OSError):
+                known = os.stat(f"{self.library.folder}/{name}/{file}")  # of each catalogue, twice a second
+                return file, known.st_dev, known.st_ino
+        return None
+
+    def _prepare(self, installed: Installed) -> Served:
+        """Return a catalogue that is opened at its first read."""
+        spec = self._workshop.spec_of(installed).spec
+        shelf = WatchedShelf(
+            spec,
+            lambda: self._open_shelf(installed, spec),
+            name=installed.name,
+            conditions=self.conditions,
+            is_there=lambda: self._files.get(installed.name) == self.find_store(installed.name),
+        )
+        package = None if installed.own_declaration else installed.spec_name
+        return Served(self._catalogue(installed, shelf), shelf, package)
+
+    def _open_shelf(self, installed: Installed, spec: CatalogueSpec) -> Shelf:
+        if (missing := self._find_missing_folder(installed.name)) is not None:
+            raise StorageError(missing)
+        require_files(installed.name)
+        self._files[installed.name] = self.find_store(installed.name)
+        return EmbeddedShelf.open(installed.folder, spec)
+
+    def _find_missing_folder(self, name: str) -> str | None:
+        if not self.library.folder.is_dir():
+            return "the library's folder is missing; put it back, or mount its disk"
+        if not (self.library.folder / name).is_dir():
+            return f"the folder of catalogue '{name}' is missing in the library; put it back"
+        return None
+
+    def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
+        embedder = CatalogueEmbedder(shelf, self._workshop.embedder_of)
+        tuned = watch_tuned(installed.folder / TUNED_FILE, shelf.spec.search)
+        return OpenCatalogue(
+            name=installed.name,
+            spec=shelf.spec,
+            shelf=shelf,
+            searcher=Searcher(
+                spec=shelf.spec,
+                embedder=embedder,
+                reranker=self._find_reranker(),
+                calibration_of=watch_calibration(installed.folder / CALIBRATION_FILE),
+                find_tuned=tuned.find,
+            ),
+            recommender=Recommender(
+                spec=shelf.spec, embedder=embedder, this_year=lambda: datetime.now(UTC).year, catalogue=installed.name
+            ),
+            folder=installed.folder,
+            list_sources=lambda: (self.find_installed(installed.name) or installed).sources,
+            list_unserved=lambda: self._list_unserved(installed.spec_name),
+            open_storage=self._open_storage,
+            settings=self._workshop.settings,
+            map=CatalogueMap(installed.folder / MAP_FILE),
+        )
+
+    def find_installed(self, name: str) -> Installed | None:
+        """Return a catalogue whose marker is whole."""
+        return next((one for one in self.library.list_installed() if one.name == name), None)
+
+    def _list_unserved(self, package: str) -> list[str]:
+        """Return the catalogues of a package that could not be opened."""
+        installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
+        return [name for name in self.unserved if name in installed and installed[name].spec_name == package]
+
 
 LOOKS_BETWEEN_TRIES = 10
 """A catalogue that could not be opened is tried again after so many looks at the library."""
@@ -34,114 +218,24 @@ PROBED_S = 15.0
 """How long a read of one record of each catalogue counts for its present state."""
 
 
-class FollowedLibrary:
-    """The catalogues that are served, the named ones or all that are installed, as the library changes."""
-
-    def __init__(self, catalogues: OpenedCatalogues, served: dict[str, Installed], only: Sequence[str]) -> None:
-        self._catalogues = catalogues
-        self._library = catalogues.library
-        self._served = served
-        self._only = only
-        """The catalogues to serve; none means all."""
-        self.absent: dict[str, float] = {}
-        """Catalogue whose folder is gone → since when."""
-        self._stamps = self._read_stamps()
-        self._looks = 0
-
-    def look(self) -> bool:
-        """Follow the library; tell whether other catalogues are served now, or one of them is another."""
-        before, self._stamps = self._stamps, self._read_stamps()
-        if not self._stamps:  # the library is gone, or empty
-            for name in self._served:
-                self._catalogues.let_go(name)
-            return False
-        touched = {name for name, stamp in self._stamps.items() if before.get(name) != stamp}
-        self._looks += 1
-        if self._looks % LOOKS_BETWEEN_TRIES == 0:
-            touched |= self._catalogues.unserved.keys() & self._stamps.keys()
-        followed = [self._follow(name) for name in sorted(touched)]
-        lost = [self._lose(name) for name in sorted(self._served.keys() - self._stamps.keys())]
-        given_up = [self._give_up(name) for name in self._list_removed()]
-        return any([*followed, *lost, *given_up])
-
-    def _follow(self, name: str) -> bool:
-        """Open a catalogue that is new or was touched; tell whether that makes a difference."""
-        installed = next((one for one in self._library.list_installed() if one.name == name), None)
-        if installed is None:
-            return False
-        if name in self._served and self._catalogues.find_store(name) is None:
-            self._catalogues.let_go(name)
-            return False
-        if name in self._served and not self._catalogues.is_other(installed):
-            return False
-        try:
-            problem = self._catalogues.reopen(installed)
-        except BusyError:
-            self._stamps = {other: stamp for other, stamp in self._stamps.items() if other != name}  # look again
-            return False
-        if problem is None:
-            self._catalogues.unserved.pop(name, None)
-            self.absent.pop(name, None)
-            self._served[name] = installed
-            logger.info("catalogue '%s' is served from now on", name)
-            return True
-        if self._catalogues.unserved.get(name) != problem:
-            logger.warning("catalogue '%s' is not served: %s", name, problem)
-        self._catalogues.unserved[name] = problem
-        return self._served.pop(name, None) is not None
-
-    def _lose(self, name: str) -> bool:
-        """Take a catalogue whose folder is gone out of the lists."""
-        del self._served[name]
-        self.absent[name] = time.monotonic()
-        self._catalogues.let_go(name)
-        logger.warning("catalogue '%s' is not served: its folder is gone", name)
-        return True
-
-    def _list_removed(self) -> list[str]:
-        """Return the catalogues that are gone for so long that they count as removed."""
-        now, lately = time.monotonic(), time.time() - GONE_S
-        gone = [
-            name
-            for name, since in self.absent.items()
-            if self._library.was_removed(name, since=lately) or (name not in self._only and now - since >= GONE_S)
-        ]
-        return [*gone, *(name for name in self._catalogues.unserved if not (self._library.folder / name).is_dir())]
-
-    def _give_up(self, name: str) -> bool:
-        self.absent.pop(name, None)
-        self._catalogues.unserved.pop(name, None)
-        self._catalogues.forget(name)
-        logger.info("catalogue '%s' was removed", name)
-        return True
-
-    def _read_stamps(self) -> Mapping[str, Hashable]:
-        stamps = self._library.stamps()
-        return {
-            name: (stamp, self._catalogues.find_store(name))
-            for name, stamp in stamps.items()
-            if not self._only or name in self._only
-        }
-
-
 class ServedLibrary:
     """The named catalogues, or all that are installed, kept up with the library, with the toolboxes over them."""
 
     def __init__(
-        self,
-        catalogues: OpenedCatalogues,
-        builder: ToolboxBuilder,
-        names: Sequence[str],
-        *,
-        may_be_empty: bool = False,
+        self, catalogues: OpenedCatalogues, builder: ToolboxBuilder, names: Sequence[str], *, may_be_empty: bool = False
     ) -> None:
         self._catalogues = catalogues
         self._may_be_empty = may_be_empty
         """Whether a library without any catalogue is served: some are to come."""
         self._builder = builder
         allow_many_files()
+        self._only = names
+        """The catalogues to serve; none means all."""
         self._served = {one.name: one for one in self._list_servable(names)}
-        self._followed = FollowedLibrary(catalogues, self._served, names)
+        self._absent: dict[str, float] = {}
+        """Catalogue whose folder is gone → since when."""
+        self._stamps = self._read_stamps()
+        self._looks = 0
         self._probe = BoundedCheck(self._probe_all, name="library", fresh_s=PROBED_S, wait_s=PROBE_WAIT_S)
         self._probed = ""
         """The catalogue that is read by the probe that runs."""
@@ -182,8 +276,13 @@ class ServedLibrary:
         unfinished = library.describe_unfinished()
         unserved.clear()
         unserved.update({name: unfinished[name] for name in names if name in unfinished} if names else library.check())
-        installed = self._list_named(names) if names else library.list_installed()
-        able = [one for one in installed if self._is_servable(one)]
+        able = []
+        for one in list(self._iter_named(names)) if names else library.list_installed():
+            try:
+                self._catalogues.serve(one)
+                able.append(one)
+            except ExpectedError as error:
+                unserved[one.name] = error.message
         for name, problem in unserved.items():
             logger.warning("catalogue '%s' is not served: %s", name, problem)
         if not able and not self._may_be_empty:
@@ -192,25 +291,17 @@ class ServedLibrary:
             raise StorageError(f"no catalogue can be opened; {next(iter(unserved.values()))}")
         return able
 
-    def _list_named(self, names: Sequence[str]) -> list[Installed]:
-        """Return the named catalogues; refuse one that is not installed, unless it is being built or may still come."""
+    def _iter_named(self, names: Sequence[str]) -> Iterator[Installed]:
+        """Yield the named catalogues; refuse one that is not installed, unless it is being built or may still come."""
         library = self._catalogues.library
-        others = [name for name in names if name not in self._catalogues.unserved]
-        awaited = [name for name in others if self._may_be_empty and library.find_installed(name) is None]
-        for name in awaited:
-            logger.warning("catalogue '%s' is not in the library yet; it is served as soon as it is synced", name)
-        return [library.get_installed(name) for name in others if name not in awaited]
-
-    def _is_servable(self, installed: Installed) -> bool:
-        try:
-            self._catalogues.serve(installed)
-        except ExpectedError as error:
-            self._catalogues.unserved[installed.name] = error.message
-            return False
-        return True
+        for name in (one for one in names if one not in self._catalogues.unserved):
+            if self._may_be_empty and library.find_installed(name) is None:
+                logger.warning("catalogue '%s' is not in the library yet; it is served as soon as it is synced", name)
+            else:
+                yield library.get_installed(name)
 
     def _names(self) -> list[str]:
-        return sorted({*self._served, *self._followed.absent})
+        return sorted({*self._served, *self._absent})
 
     def _known_names(self) -> list[str]:
         """Return the catalogues that a caller may be told of, also those that are not served."""
@@ -226,18 +317,83 @@ class ServedLibrary:
 
     def _find_names(self) -> Sequence[str] | None:
         """Follow the library; return the names where they, or the tools over them, changed."""
-        is_changed = self._followed.look()
-        return self._known_names() if self._can_read_more() or is_changed else None
-
-    def _can_read_more(self) -> bool:
-        """Tell whether a catalogue can be read now that could not be when its tools were built."""
+        is_changed = self._look()
         able = {one.name for one in self.list_served() if one.name in self._unread and is_readable(one)}
         self._unread -= able
-        return bool(able)
+        return self._known_names() if able or is_changed else None
+
+    def _look(self) -> bool:
+        """Follow the library; tell whether other catalogues are served now, or one of them is another."""
+        before, self._stamps = self._stamps, self._read_stamps()
+        if not self._stamps:  # the library is gone, or empty
+            for name in self._served:
+                self._catalogues.let_go(name)
+            return False
+        touched = {name for name, stamp in self._stamps.items() if before.get(name) != stamp}
+        self._looks += 1
+        if self._looks % LOOKS_BETWEEN_TRIES == 0:
+            touched |= self._catalogues.unserved.keys() & self._stamps.keys()
+        followed = [self._follow(name) for name in sorted(touched)]
+        lost = sorted(self._served.keys() - self._stamps.keys())
+        for name in lost:
+            del self._served[name]
+            self._absent[name] = time.monotonic()
+            self._catalogues.let_go(name)
+            logger.warning("catalogue '%s' is not served: its folder is gone", name)
+        removed = self._list_removed()
+        for name in removed:
+            self._absent.pop(name, None)
+            self._catalogues.unserved.pop(name, None)
+            self._catalogues.forget(name)
+            logger.info("catalogue '%s' was removed", name)
+        return any(followed) or bool(lost or removed)
+
+    def _follow(self, name: str) -> bool:
+        """Open a catalogue that is new or was touched; tell whether that makes a difference."""
+        installed = self._catalogues.find_installed(name)
+        if installed is None:
+            return False
+        if name in self._served and self._catalogues.find_store(name) is None:
+            self._catalogues.let_go(name)
+            return False
+        if name in self._served and not self._catalogues.is_other(installed):
+            return False
+        try:
+            problem = self._catalogues.reopen(installed)
+        except BusyError:
+            self._stamps = {other: stamp for other, stamp in self._stamps.items() if other != name}  # look again
+            return False
+        if problem is None:
+            self._catalogues.unserved.pop(name, None)
+            self._absent.pop(name, None)
+            self._served[name] = installed
+            logger.info("catalogue '%s' is served from now on", name)
+            return True
+        if self._catalogues.unserved.get(name) != problem:
+            logger.warning("catalogue '%s' is not served: %s", name, problem)
+        self._catalogues.unserved[name] = problem
+        return self._served.pop(name, None) is not None
+
+    def _list_removed(self) -> list[str]:
+        """Return the catalogues that are gone for so long that they count as removed."""
+        now, lately, library = time.monotonic(), time.time() - GONE_S, self._catalogues.library
+        gone = [
+            name
+            for name, since in self._absent.items()
+            if library.was_removed(name, since=lately) or (name not in self._only and now - since >= GONE_S)
+        ]
+        return [*gone, *(name for name in self._catalogues.unserved if not (library.folder / name).is_dir())]
+
+    def _read_stamps(self) -> Mapping[str, Hashable]:
+        return {
+            name: (stamp, self._catalogues.find_store(name))
+            for name, stamp in self._catalogues.library.stamps().items()
+            if not self._only or name in self._only
+        }
 
     def _make(self, visible: Sequence[str]) -> Toolbox:
         listed = self._find([name for name in visible if name in self._served])
-        absent = self._find([name for name in visible if name in self._followed.absent])
+        absent = self._find([name for name in visible if name in self._absent])
         for one in (served.opened for served in listed):
             with as_little_open(one) if len(listed) > KEPT_OPEN else nullcontext():
                 self._unread |= set() if is_readable(one) else {one.name}

@@ -7,7 +7,7 @@ update. Pictures at web addresses are fetched only where the declaration says so
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from importlib import import_module
 from itertools import islice
@@ -85,7 +85,7 @@ class ThumbnailMaker:
         (self._folder / THUMBNAILS_FOLDER).mkdir(exist_ok=True)
         remote = [one for one in pictures if _is_remote(one)]
         for picture in (one for one in pictures if not _is_remote(one)):
-            self._attempt(picture, self._shrink_file)
+            self._attempt(picture)
         left = len(remote) if is_offline else self._fetch(remote)
         notes = [f"{left:,} pictures are left to the next update"] if left else []
         return [*notes, NOT_MADE.format(len(self._failures), self._failures[0])] if self._failures else notes
@@ -96,7 +96,7 @@ class ThumbnailMaker:
         with new_pool("pictures", FETCHED_AT_ONCE) as pool:
             waiting: list[Future[None]] = []
             for number, picture in enumerate(pictures, 1):
-                waiting.append(pool.submit(self._attempt, picture, self._shrink_fetched))
+                waiting.append(pool.submit(self._attempt, picture))
                 if len(waiting) > 2 * FETCHED_AT_ONCE:
                     waiting.pop(0).result()
                 failed = len(self._failures) - before
@@ -104,21 +104,18 @@ class ThumbnailMaker:
                     return len(pictures) - number
         return 0
 
-    def _attempt(self, picture: str, work: Callable[[str], None]) -> None:
+    def _attempt(self, picture: str) -> None:
+        """Make one thumbnail, or note why that failed."""
+        target = thumbnail_path(self._folder, picture)
         try:
-            work(picture)
+            if _is_remote(picture):
+                with tempfile.TemporaryDirectory(prefix="stackroom-") as folder:
+                    self._fetcher.fetch_copy(picture, Path(folder) / "picture")
+                    shrink(Path(folder) / "picture", target)
+            elif (found := find_file(self._roots, picture)) is not None:
+                shrink(found.path, target)
         except UNREADABLE as error:
             self._failures.append(f"{picture[:80]}: {error}")
-
-    def _shrink_file(self, picture: str) -> None:
-        if (file := find_file(self._roots, picture)) is not None:
-            shrink(file.path, thumbnail_path(self._folder, picture))
-
-    def _shrink_fetched(self, picture: str) -> None:
-        with tempfile.TemporaryDirectory(prefix="stackroom-") as folder:
-            file = Path(folder) / "picture"
-            self._fetcher.fetch_copy(picture, file)
-            shrink(file, thumbnail_path(self._folder, picture))
 
 
 def find_pillow() -> Any:

@@ -41,15 +41,14 @@ class Served(NamedTuple):
     package: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PackageParts:
+class _PackageParts(NamedTuple):
     """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
 
+    package: CataloguePackage
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
     own_kinds: Sequence[OwnKinds]
-    replaces_generic_tools: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +78,14 @@ class ToolboxBuilder:
         server_tools, opened = self.server_tools, [one.opened for one in served]
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
-        parts = [part for package, some in self._by_package(served) for part in self._find_parts(package, some)]
+        by_package: dict[str, list[OpenCatalogue]] = {}
+        for one in served:
+            if one.package in self.packages.names:  # a catalogue that was just removed may seem to have no spec
+                by_package.setdefault(one.package, []).append(one.opened)
+        parts = [part for name, some in by_package.items() for part in self._find_parts(self.packages.get(name), some)]
         own = [tool for part in parts for tool in part.tools]
         resources = [resource for part in parts for resource in part.resources]
-        is_covered = len(opened) == 1 and any(part.replaces_generic_tools for part in parts)
+        is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
         choice = self.choice
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
@@ -98,14 +101,6 @@ class ToolboxBuilder:
             media=media,
             behind=behind,
         )
-
-    def _by_package(self, served: Sequence[Served]) -> list[tuple[CataloguePackage, list[OpenCatalogue]]]:
-        """Return the packages of these catalogues, each with the open catalogues that follow it."""
-        by_name: dict[str, list[OpenCatalogue]] = {}
-        for one in served:
-            if one.package in self.packages.names:  # a catalogue that was just removed may seem to have no spec
-                by_name.setdefault(one.package, []).append(one.opened)
-        return [(self.packages.get(name), some) for name, some in by_name.items()]
 
     def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:
         """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
@@ -149,10 +144,6 @@ def is_readable(catalogue: OpenCatalogue) -> bool:
 
 def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
     names = [catalogue.name for catalogue in catalogues]
-    return _PackageParts(
-        tools=[tool.over(names) for tool in package.tools(catalogues)],
-        resources=package.resources(catalogues),
-        media=package.media(catalogues),
-        own_kinds=package.own_kinds(catalogues),
-        replaces_generic_tools=package.replaces_generic_tools,
-    )
+    tools = [tool.over(names) for tool in package.tools(catalogues)]
+    resources, media = package.resources(catalogues), package.media(catalogues)
+    return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))

@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,16 +40,8 @@ def plan_update(workshop: Workshop, source: RowSource, *, recipe: Recipe, name: 
                 copy_store(place.folder / file, target / file, never_stop)
         with closing(copied.open_shelf(copied.library.get_installed(name))) as shelf:
             last = shelf.history().list_changes(limit=1)
-        report = add_catalogue(
-            copied,
-            source,
-            recipe=recipe,
-            name=name,
-            progress=lambda _report: None,
-            embed=False,
-            force=True,
-            replaces=replaces,
-        )
+        add = partial(add_catalogue, copied, source, recipe=recipe, name=name, progress=lambda _report: None)
+        report = add(embed=False, force=True, replaces=replaces)
         counts, shown = _read_changes(copied, name, since=last[0].change_no if last else 0)
     return {
         "added": counts[Op.INSERT],
@@ -86,9 +79,8 @@ def _fields_of(change: PastChange) -> list[dict[str, Any]]:
     old, new = change.before, change.after
     if old is None or new is None:
         return []
-    names = dict.fromkeys([*old.fields, *new.fields])
-    differing = [name for name in names if _text(old, name) != _text(new, name)]
-    return [{"field": name, "before": _text(old, name), "after": _text(new, name)} for name in differing]
+    texts = ((name, _text(old, name), _text(new, name)) for name in dict.fromkeys([*old.fields, *new.fields]))
+    return [{"field": name, "before": before, "after": after} for name, before, after in texts if before != after]
 
 
 def _text(record: Record, name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.sync_task import sync_tasks
+from stackroom.assembly.collections.state import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
 from stackroom.assembly.toolboxes import as_little_open, is_open
@@ -80,26 +80,23 @@ class DamageTask:
     def run(self, context: TaskContext) -> str:
         """Check the catalogues that were not found whole yet, and say how many are not."""
         catalogues = self._app.list_open()
-        for catalogue in catalogues:
-            if self._whole.get(catalogue.name) is not catalogue:
-                with as_little_open(catalogue):
-                    if self._is_whole(catalogue, context):
-                        self._whole[catalogue.name] = catalogue
-                context.rest(self._share)
+        for catalogue in (one for one in catalogues if self._whole.get(one.name) is not one):
+            with as_little_open(catalogue):
+                if self._is_whole(catalogue, context):
+                    self._whole[catalogue.name] = catalogue
+            context.rest(self._share)
         doubtful = sorted(one.name for one in catalogues if self._whole.get(one.name) is not one)
         return f"not whole: {', '.join(doubtful)}" if doubtful else f"{len(catalogues)} catalogues are whole"
 
     def _is_whole(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
         """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
         problems = self._find_problems(catalogue, lambda: context.rest(self._share))
-        if problems is None or (problems and not self._can_judge()):
+        if problems is None:
             return False
+        if problems and (check_files() or check_disk(self._app.settings.home, least_free_bytes=0)):
+            return False  # what cannot be read for want of files or room may be whole
         self._app.note_problems(catalogue.name, problems)
         return not problems
-
-    def _can_judge(self) -> bool:
-        """Tell whether what cannot be read is damaged: not where files run out, or the disk is full."""
-        return check_files() is None and check_disk(self._app.settings.home, least_free_bytes=0) is None
 
     def _find_problems(self, catalogue: OpenCatalogue, rest: Checkpoint) -> list[Problem] | None:
         """Mend one catalogue, and return what is still wrong with it; None where it cannot be checked now."""
@@ -122,10 +119,10 @@ def release_task(app: App) -> Task:
         return load_target(RELEASE_CHECKER)(app.library, app.settings, app.release_status)
 
     def run(context: TaskContext) -> None:
-        if app.settings.updates.check and not app.settings.offline:
-            for catalogue in app.list_served():
-                context.check_stopped()
-                checker().check_once(catalogue.name)
+        may_ask = app.settings.updates.check and not app.settings.offline
+        for catalogue in app.list_served() if may_ask else ():
+            context.check_stopped()
+            checker().check_once(catalogue.name)
 
     return Task(
         name="releases",
@@ -145,14 +142,14 @@ def add_upkeep(app: App, database: ControlDatabase | None) -> None:
 
 
 def _audit_task(database: ControlDatabase) -> Task:
-    def add_rows() -> str:
+    def run(_context: TaskContext) -> str:
         with closing(AuditLog(database)) as audit:
             return f"{audit.add_interrupted(before=utc_now() - GRACE)} rows added"
 
     return Task(
         name="complete the audit",
         description="Adds the audit rows of calls whose process was killed while they changed something.",
-        run=lambda _context: add_rows(),
+        run=run,
         period_s=GRACE.total_seconds(),
     )
 
@@ -185,7 +182,8 @@ class MapTask:
         """Make the map of one catalogue, if it is due, and tell whether it was made."""
         context.check_stopped()
         try:
-            if is_open(catalogue) and self._is_quiet(catalogue) and self._is_due(catalogue):
+            is_quiet = is_open(catalogue) and self._is_quiet(catalogue)
+            if is_quiet and catalogue.folder and is_due(catalogue.folder, catalogue.shelf.reader()):
                 report = self._run_map(catalogue.name, context.check_stopped)
                 logger.info("the map of catalogue '%s': %s", catalogue.name, report)
                 return True
@@ -209,9 +207,6 @@ class MapTask:
         if looks not in (QUIET_LOOKS, LOOKS_FOR_VECTORS):
             return False
         return looks == (LOOKS_FOR_VECTORS if catalogue.shelf.reader().awaiting_vectors else QUIET_LOOKS)
-
-    def _is_due(self, catalogue: OpenCatalogue) -> bool:
-        return catalogue.folder is not None and is_due(catalogue.folder, catalogue.shelf.reader())
 
 
 def run_map_process(home: Path, name: str, checkpoint: Checkpoint) -> str:

@@ -4,6 +4,9 @@ HOME/tables/ID/FILE    the file, private as the library is; it stays as long as 
 
 A table is its sender's alone: an administrator's, or, on a server without accounts, the local user's. A file that no
 catalogue was built of is deleted after a day, and at the end of the server.
+
+A catalogue has a page for its owner, too: what there is to know of it, and commands that are run on it in a process, as
+at a terminal, one at a time for a catalogue. The report of one is kept until the next one, and with the server.
 """
 
 import logging
@@ -12,12 +15,14 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
+from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field
 
@@ -26,6 +31,7 @@ from stackroom.background.processes import LibraryCommand
 from stackroom.background.task import Task, TaskContext
 from stackroom.background.threads import start_thread
 from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import (
     ConflictError,
     ExpectedError,
@@ -35,9 +41,13 @@ from stackroom.errors import (
     StorageError,
     TooLargeError,
 )
+from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
+from stackroom.library import PACK_FOLDER, Installed
 from stackroom.model.principal import Action, Cost
+from stackroom.model.scope import WHOLE
+from stackroom.packs.installed import InstalledPack
 from stackroom.sources.compressed import COMPRESSED
-from stackroom.sources.location import stem_of
+from stackroom.sources.location import SourceLocation, stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
 from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams, WholeNumber
 
@@ -113,7 +123,6 @@ MOST_TABLES = 8
 """The most tables that wait to be built."""
 MOST_PROCESSES = 2
 LOOK_S, DAY_S = 30.0, 86_400.0
-LONGEST_BUILD_S = DAY_S
 END_S = 10.0
 ROOM = 3
 """How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
@@ -289,9 +298,9 @@ class Uploads:
         with table.lock:
             if table.state is not TableState.FAILED:
                 raise ConflictError("only a table that could not be built is built again; wait, or send another file")
-            given = request.body.options
+            given = request.body.options.items()
             table.options = tuple(
-                f"--{name}" if name == "accept-losses" else f"--{name}={given[name]}" for name in given
+                f"--{name}" if name == "accept-losses" else f"--{name}={text}" for name, text in given
             )
             self._start(table)
         return TableResult.model_validate(table)
@@ -324,11 +333,8 @@ class Uploads:
 
     def _free_name(self, wanted: str) -> str:
         taken = {table.catalogue for table in self._list() if table.state is not TableState.FAILED}
-        number, name = 1, wanted
-        while (self._app.library.folder / name).exists() or name in taken:
-            number += 1
-            name = f"{wanted}-{number}"
-        return name
+        names = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
+        return next(name for name in names if name not in taken and not (self._app.library.folder / name).exists())
 
     def _build(self, table: _Table) -> None:
         """Build the catalogue of a table: first for words, then for meaning where there is a model."""
@@ -361,8 +367,7 @@ class Uploads:
                 table.child = process
             if table.is_discarded:
                 process.kill()
-            report: dict[str, Any] = process.read_report(longest_s=LONGEST_BUILD_S)
-        return report
+            return cast(dict[str, Any], process.read_report(longest_s=DAY_S))
 
     def _plain(self, table: _Table, text: str) -> str:
         """Return a message without places of this server."""
@@ -392,8 +397,7 @@ class Uploads:
         While a catalogue is damaged, no file is deleted: what its sources are is not known.
         """
         for table in self._list():
-            is_old = self._monotonic() - table.created_at >= DAY_S
-            if is_old and table.state is not TableState.BUILDING:
+            if self._monotonic() - table.created_at >= DAY_S and table.state is not TableState.BUILDING:
                 self._release(table)
         if not self._folder.is_dir() or self._app.library.check():
             return
@@ -452,3 +456,168 @@ def _sentences(report: dict[str, Any]) -> list[str]:
     }
     first = [f"the first one left out: {': '.join(report['rejects'][0])}"] if report["rejects"] else []
     return [*(words.format(count) for words, count in counts.items() if count), *first, *report["notes"]]
+
+
+CATALOGUE_PATH = "/v1/catalogues/{name}"
+
+What = Literal["columns", "rebuild", "plan", "replace", "refresh", "rejects", "grade", "update", "rollback"]
+
+
+class WorkBody(BodyParams):
+    """A command to be run on a catalogue."""
+
+    what: What = Field(description="the command")
+    table: str = Field(default="", max_length=40, description="plan, replace: the id of the uploaded file")
+    title: str = Field(default="", max_length=200, description="rebuild: the column that names a record")
+    roles: dict[str, str] = Field(default_factory=dict, max_length=500, description="rebuild: column → role, or none")
+    drop: list[str] = Field(default_factory=list, max_length=500, description="rebuild: columns to leave out")
+    model: str = Field(default="", max_length=200, description="refresh: the model to embed all texts with from now on")
+
+
+class WorkResult(EndpointResult):
+    """The last command on a catalogue, and its report."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    what: str
+    is_running: bool
+    problem: str | None
+    report: Any
+
+
+class OwnedResult(EndpointResult):
+    """A catalogue as its owner sees it."""
+
+    name: str
+    title: str
+    summary: str
+    editable: bool
+    package: str | None
+    """The package that it follows; null where its spec is its own."""
+    sources: list[str]
+    records: int
+    model: str | None
+    models: list[str]
+    """The models that run on this machine."""
+    awaiting_vectors: int
+    grade: str | None
+    release: str | None
+    former_release: str | None
+    fields: list[dict[str, str | None]]
+    """Its fields: name, type, role and the column that each is read from."""
+    work: WorkResult | None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """A command that runs or has ended."""
+
+    what: str
+    is_running: bool = True
+    problem: str | None = None
+    report: Any = None
+    child: LibraryCommand | None = field(default=None, repr=False)
+
+
+class OwnerPages:
+    """The owners' pages of one server."""
+
+    def __init__(self, app: App, *, find_file: Callable[[EndpointRequest[Any, Any], str], Path]) -> None:
+        """`find_file` returns an uploaded file of the caller by the id of its table."""
+        self._app = app
+        self._find_file = find_file
+        self._works: dict[str, _Work] = {}
+        self._lock = threading.Lock()
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints of the owners' pages."""
+        one = partial(
+            Endpoint, tag="tables", action=Action.SERVER_ADMIN, path_parameters={"name": "the catalogue's name"}
+        )
+        work = partial(one, body=WorkBody, result=WorkResult, status=202, cost=Cost.WRITE, target="name")
+        return [
+            one("GET", CATALOGUE_PATH, self.show_owned, result=OwnedResult, is_limited=False, is_audited=False),
+            work("POST", f"{CATALOGUE_PATH}/work", self.start_work, notes_parameters=True),
+        ]
+
+    def stop(self) -> None:
+        """End the commands that run."""
+        for work in list(self._works.values()):
+            if work.child is not None and work.is_running:
+                work.child.end()
+
+    def show_owned(self, request: EndpointRequest[Any, Any]) -> OwnedResult:
+        """Tell everything that the owner of a catalogue wants to know of it."""
+        installed = self._get(request)
+        with closing(self._app.open_shelf(installed)) as shelf:  # its own: servers may not have followed a change yet
+            spec, reader = shelf.spec, shelf.reader()
+            records, model, awaiting = reader.count(WHOLE), reader.model, reader.awaiting_vectors
+        grade, pack = find_grade(installed.folder / GRADE_FILE), InstalledPack(installed.folder / PACK_FOLDER)
+        release, former = (one.version if one else None for one in (pack.find_manifest(), pack.find_former()))
+        work = self._works.get(installed.name)
+        return OwnedResult(
+            name=installed.name,
+            title=spec.title,
+            summary=spec.summary,
+            editable=spec.editable,
+            package=None if installed.own_declaration else installed.spec_name,
+            sources=[Path(source).name if "://" not in source else source for source in installed.sources],
+            records=records,
+            model=str(model) if model else None,
+            models=list(LOCAL_MODELS),
+            awaiting_vectors=awaiting,
+            grade=describe_grade(grade) if grade else None,
+            release=release,
+            former_release=former,
+            fields=[
+                {"name": one.name, "type": one.type, "role": one.role, "column": one.source_path}
+                for one in spec.fields.values()
+            ],
+            work=WorkResult.model_validate(work) if work else None,
+        )
+
+    def start_work(self, request: EndpointRequest[Any, WorkBody]) -> WorkResult:
+        """Run a command on a catalogue; its report is shown with the catalogue."""
+        installed = self._get(request)
+        command = self._command_of(installed, request)
+        with self._lock:
+            known = self._works.get(installed.name)
+            if known is not None and known.is_running:
+                raise ConflictError(f"'{known.what}' runs on '{installed.name}' already; wait until it has ended")
+            work = self._works[installed.name] = _Work(what=request.body.what)
+        start_thread(f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command))
+        return WorkResult.model_validate(work)
+
+    def _command_of(self, installed: Installed, request: EndpointRequest[Any, WorkBody]) -> Sequence[str]:
+        """Return the command of a request."""
+        body, name = request.body, installed.name
+        if body.what in ("rejects", "grade", "update", "rollback"):
+            return "eval" if body.what == "grade" else body.what, name
+        added = ("--name", name, "--yes", *(() if installed.own_declaration else ("--as", installed.spec_name)))
+        if body.what in ("plan", "replace"):
+            file = str(self._find_file(request, body.table))
+            return "add", file, *added, "--replace", *(["--plan"] if body.what == "plan" else [])
+        if len(installed.sources) != 1:
+            raise InputError(f"'{name}' has {len(installed.sources)} sources, and this is for one; use: stackroom add")
+        location = SourceLocation.parse(installed.sources[0]).location
+        if body.what == "columns":
+            return "spec", "infer", location, "--name", name
+        chosen = [part for column, role in body.roles.items() for part in ("--role", f"{column}={role}")]
+        chosen += [part for column in body.drop for part in ("--drop", column)]
+        chosen += ["--title", body.title] if body.title else []
+        chosen += ["--model", body.model] if body.model else []
+        return "add", location, *added, *chosen
+
+    def _run(self, work: _Work, name: str, command: Sequence[str]) -> None:
+        def run() -> None:
+            work.child = LibraryCommand(f"'{work.what}' of '{name}'", self._app.settings.home, *command)
+            work.report = work.child.read_report(longest_s=DAY_S)
+
+        problem = find_problem(run)
+        work.problem, work.is_running = problem and self._app.hide_places(problem), False
+
+    def _get(self, request: EndpointRequest[Any, Any]) -> Installed:
+        name = request.path["name"]
+        if not request.principal.visibility.sees_catalogue(name):
+            raise NotFoundError(f"no catalogue '{name[:80]}'; list the catalogues for those you see")
+        return self._app.library.get_installed(name)

@@ -108,18 +108,15 @@ def _find_pending_spec(folder: Path) -> Path | None:
         return None
     try:
         spec = load_spec(path).spec
-        is_followed = spec.digest == _read_spec_mark(folder, spec)
+        if has_records_file(folder):
+            with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+                mark = db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get
+        else:
+            with closing(open_store(folder, spec)) as store:
+                mark = store.spec_mark()
     except (ExpectedError, apsw.Error):
         return None
-    return path if is_followed else None
-
-
-def _read_spec_mark(folder: Path, spec: CatalogueSpec) -> str:
-    if not has_records_file(folder):
-        with closing(open_store(folder, spec)) as store:
-            return store.spec_mark()
-    with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-        return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")
+    return path if spec.digest == mark else None
 
 
 GetEmbedder = Callable[[ModelId | None], Embedder]

@@ -11,8 +11,7 @@ import click
 
 from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, want_model
-from stackroom.assembly.orders import Order, read_order
-from stackroom.assembly.proposal import Proposal, profile_table
+from stackroom.assembly.proposal import Order, Proposal, profile_table, read_order
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices

@@ -10,7 +10,7 @@ from stackroom import LAYOUTS, __version__
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import SyncOutcome, find_collection_problems, find_place, load_state
 from stackroom.assembly.machine_limits import check_disk
-from stackroom.assembly.measures import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
+from stackroom.assembly.server_health import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_answer

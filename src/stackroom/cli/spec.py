@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.orders import name_of
-from stackroom.assembly.proposal import profile_table
+from stackroom.assembly.proposal import name_of, profile_table
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.cli.opening import open_app

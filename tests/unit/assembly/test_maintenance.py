@@ -15,16 +15,18 @@ from stackroom.analytics.events import Event, EventKind, EventLog
 from stackroom.assembly import builtin_jobs
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, plan_backup
-from stackroom.assembly.locations import open_rows
-from stackroom.assembly.maintenance import (
+from stackroom.assembly.builtin_jobs import (
+    MaintainedLibrary,
     Source,
     check_installed,
+    list_builtin_jobs,
     list_sources,
+    plan_backup,
     rebuild_index,
     recalibrate,
     refresh_from_source,
 )
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.background.task import TaskStopped
@@ -198,7 +200,7 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
         asked.append(location)
         raise InputError("offline")
 
-    monkeypatch.setattr("stackroom.assembly.maintenance.open_rows", refuse)
+    monkeypatch.setattr("stackroom.assembly.builtin_jobs.open_rows", refuse)
     with pytest.raises(InputError):
         refresh_from_source(app, source, lambda _rows: None)
     folder = app.library.get_installed("notes").folder

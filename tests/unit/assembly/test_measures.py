@@ -12,16 +12,17 @@ from typing import Any, cast
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.measures import (
+from stackroom.assembly.server_health import (
     ENDS_SOON,
+    FRESH_S,
     DiskTrend,
+    ServerHealth,
     find_job_problems,
     find_stalled_vectors,
     iter_job_readings,
     iter_server_readings,
     list_ending_tokens,
 )
-from stackroom.assembly.server_health import FRESH_S, ServerHealth
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError

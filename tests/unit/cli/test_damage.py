@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import check_installed
+from stackroom.assembly.builtin_jobs import check_installed
 from stackroom.errors import NotFoundError, StorageError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings

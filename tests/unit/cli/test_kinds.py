@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import list_sources, refresh_from_source
+from stackroom.assembly.builtin_jobs import list_sources, refresh_from_source
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import rebuild_index
+from stackroom.assembly.builtin_jobs import rebuild_index
 from stackroom.assembly.self_grading import grade_catalogue
 from stackroom.errors import RegressionError
 from stackroom.ingest.ledger import Ledger

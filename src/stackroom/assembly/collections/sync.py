@@ -8,6 +8,7 @@ be taken in, is skipped; the others go on. A place that fails changes nothing. T
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from stackroom.assembly.app import App
@@ -23,7 +24,7 @@ from stackroom.assembly.collections.state import (
 )
 from stackroom.assembly.model_choice import find_present_model
 from stackroom.background.task import FileLease
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
@@ -60,17 +61,13 @@ def sync_place(
             raise
         before = load_state(home, place)
         run = _Sync(app=app, place=opened, uri=place, found=found, before=before)
-        expected = names or app.settings.collections.names or _known_and(found, before)
+        synced = (collection.name for collection in before.collections if collection.synced_at)
+        expected = names or app.settings.collections.names or sorted({*found, *synced})
         states = [run.look_at(name, progress(name)) for name in dict.fromkeys(expected)]
         kept = [collection for collection in before.collections if collection.name not in expected] if names else []
         state = PlaceState(place=place, looked_at=stamp(), collections=(*kept, *states))
         save_state(home, state)
         return state
-
-
-def _known_and(found: Sequence[str], before: PlaceState) -> list[str]:
-    """Return the collections that have a table, and those whose table was synced and is gone."""
-    return sorted({*found, *(collection.name for collection in before.collections if collection.synced_at)})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,11 +92,11 @@ class _Sync:
             return replace(before, outcome=SyncOutcome.FAILED, reason="not tried, since other tables could not be read")
         try:
             state = self._sync(name, progress)
-        except StorageError as error:
-            self._failures += 1
-            return replace(before, outcome=SyncOutcome.FAILED, reason=error.message)
         except ExpectedError as error:
-            return replace(before, outcome=SyncOutcome.SKIPPED, reason=error.message)
+            is_failed = isinstance(error, StorageError)
+            self._failures += is_failed
+            outcome = SyncOutcome.FAILED if is_failed else SyncOutcome.SKIPPED
+            return replace(before, outcome=outcome, reason=error.message)
         self._failures = 0
         return state
 
@@ -110,11 +107,10 @@ class _Sync:
             reason = f"the library has a catalogue of this name from {other}, which is kept"
             return CollectionState(name=name, outcome=SyncOutcome.OWN, reason=reason)
         table = self.place.open(name)
-        report = self._add(name, table, installed, progress)
         return CollectionState(
             name=name,
             outcome=SyncOutcome.SYNCED,
-            reason="; ".join(report.notes),
+            reason="; ".join(self._add(name, table, installed, progress).notes),
             version=table.version,
             rows=table.count_rows(),
             synced_at=stamp(),
@@ -132,21 +128,11 @@ class _Sync:
     def _add(self, name: str, table: LanceRows, installed: Installed | None, progress: Progress) -> IngestReport:
         recipe = find_recipe(self.app, table)
         model = self._choose_model(table, installed)
-
-        def add(*, embed: bool) -> IngestReport:
-            return add_catalogue(
-                self.app,
-                table,
-                recipe=recipe,
-                name=name,
-                progress=progress,
-                embed=embed,
-                replaces_samples=True,
-                model=model if embed else None,
-            )
-
+        add = partial(
+            add_catalogue, self.app, table, recipe=recipe, name=name, progress=progress, replaces_samples=True
+        )
         try:
-            return add(embed=True)
+            return add(model=model)
         except ModelError as error:
             if installed is not None and find_present_model(installed, recipe.loaded.spec) is not None:
                 raise
@@ -177,9 +163,7 @@ def find_recipe(app: App, table: LanceRows) -> Recipe:
             )
         return package_recipe(package)
     if description.get("declaration"):
-        declaration = str(description["declaration"])
-        spec = compile_text(declaration, origin=table.name)
-        return own_recipe(LoadedSpec(spec=spec, declaration=declaration))
+        return own_recipe(LoadedSpec.of(str(description["declaration"]), origin=table.name))
     layout = str(description["catalogue"])
     if layout not in app.packages.names:
         raise InputError(

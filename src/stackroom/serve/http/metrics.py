@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from stackroom import LAYOUTS, __version__
-from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import Reading
 from stackroom.model.principal import AuditEntry, Outcome
 
 UNKNOWN = "unknown"

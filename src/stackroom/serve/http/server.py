@@ -15,7 +15,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from stackroom import __version__
-from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import Reading
 from stackroom.background.processes import list_children
 from stackroom.background.task import TaskStatus
 from stackroom.background.threads import list_threads

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.assembly.collections.state import load_state, note_problem
-from stackroom.assembly.collections.sync_task import RunSync, sync_tasks
+from stackroom.assembly.collections.state import RunSync, load_state, note_problem, sync_tasks
 from stackroom.background.background import Background
 from stackroom.background.task import TaskContext
 from stackroom.collection_settings import CollectionSettings

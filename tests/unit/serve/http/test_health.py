@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from stackroom import __version__
-from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import Reading
 from stackroom.background.background import Background
 from stackroom.background.task import Task
 from stackroom.errors import StorageError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from stackroom.assembly.measures import Reading
+from stackroom.assembly.server_health import Reading
 from stackroom.model.principal import Action, AuditEntry, Outcome
 from stackroom.serve.http.metrics import Metrics
 from support.work import count_calls
