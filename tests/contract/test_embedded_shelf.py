@@ -563,7 +563,8 @@ def test_a_shelf_whose_file_another_process_reads_is_closed_without_a_seal(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = embedded_stock.shelf.store
-    monkeypatch.setattr(store, "connect", lambda: store._connect(busy_timeout_ms=0))
+    connect = store.connect
+    monkeypatch.setattr(store, "connect", lambda **_asked: connect(busy_timeout_ms=0))
     embedded_stock.put(embedded_stock.record("one"))
     with closing(apsw.Connection(str(store.path))) as other:
         other.execute("BEGIN")

@@ -156,7 +156,7 @@ def test_names_that_are_searched_apart_are_found_by_their_words_alone(stock: Any
     is_apart = bool(stock.spec.fields_searched_as_names)
 
     def found(text: str, scope: Scope) -> list[str]:
-        ranking = view.with_names(query(text), scope=scope, limit=10)
+        ranking = view.lexical(query(text), scope=scope, limit=10, counted=False, in_names=True)
         assert ranking.total == len(ranking.keys)
         return [str(one) for one in view.ids(ranking.keys.tolist())]
 

@@ -86,12 +86,12 @@ def test_without_room_a_file_is_read_as_it_is_and_writable_again_when_there_is_r
     with monkeypatch.context() as patch:
         patch.setattr(StoreFile, "_connect_writable", refuse)
         patch.setattr(store_file, "is_full", lambda _path: True)
-        assert list(store._rows("SELECT value FROM kept")) == [(7,)]
+        assert list(store.rows("SELECT value FROM kept")) == [(7,)]
         with pytest.raises(StorageError, match="the disk is full; nothing was changed"), store._writing() as db:
             db.execute("INSERT INTO kept VALUES (8)")
     with store._writing() as db:
         db.execute("INSERT INTO kept VALUES (8)")
-    assert list(store._rows("SELECT count(*) FROM kept")) == [(2,)]
+    assert list(store.rows("SELECT count(*) FROM kept")) == [(2,)]
     store.close()
 
 

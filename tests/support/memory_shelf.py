@@ -127,10 +127,17 @@ class MemoryView:
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         return [self._records[key].id for key in keys]
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
-        """Rank by BM25 over the catch-all and the boosted fields; statistics are of the whole catalogue."""
-        groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, self.spec.searched_fields)]
-        groups += [(field.boost, (field,)) for field in self.spec.boosted_fields]
+    def lexical(
+        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+    ) -> Ranking:
+        """Rank by BM25 over the catch-all and the boosted fields, or over the fields that are searched as names.
+
+        Statistics are of the whole catalogue.
+        """
+        groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, (one,)) for one in self.spec.fields_searched_as_names]
+        if not in_names:
+            boosted = [(field.boost, (field,)) for field in self.spec.boosted_fields]
+            groups = [(1.0, self.spec.searched_fields), *boosted]
         totals: Counter[Key] = Counter()
         for boost, fields in groups:
             totals.update({key: boost * score for key, score in self._bm25(query, fields).items()})
@@ -138,15 +145,6 @@ class MemoryView:
         matching = {key: score for key, score in totals.items() if key in in_scope}
         total = len(matching) if counted else None
         return build_ranking(list(matching), list(matching.values()), limit=limit, total=total)
-
-    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank by BM25 over the fields that are searched as names."""
-        totals: Counter[Key] = Counter()
-        for field in self.spec.fields_searched_as_names:
-            totals.update(self._bm25(query, (field,)))
-        in_scope = set(self._in_scope(scope))
-        matching = {key: score for key, score in totals.items() if key in in_scope}
-        return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         keys = self._in_scope(scope)

@@ -16,8 +16,7 @@ from stackroom.errors import ConflictError, InputError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
-from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE
-from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
 from stackroom.shelf.store_place import STORE_FILE, has_records_file
 from stackroom.tools.operation import OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult

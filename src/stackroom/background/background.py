@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus, TaskStopped
@@ -55,7 +56,7 @@ class Background:
             for task in tasks:
                 if task.name in self._entries:
                     raise ValueError(f"there are two background tasks '{task.name}'; give each a name of its own")
-                self._entries[task.name] = _Entry(task)
+                self._entries[task.name] = _Entry(task=task)
                 if self._is_started:
                     self._plan(self._entries[task.name], task.first_s)
             self._changed.notify_all()
@@ -78,10 +79,7 @@ class Background:
             for context in [entry.context for entry in running if entry.context is not None]:
                 context.stop()
             self._changed.notify_all()
-        until = self._monotonic() + within_s
-        with self._changed:
-            while any(entry.context is not None for entry in running) and self._monotonic() < until:
-                self._changed.wait(until - self._monotonic())
+            self._changed.wait_for(lambda: all(entry.context is None for entry in running), within_s)
         late = [entry.task.name for entry in running if entry.context is not None]
         if late:
             logger.warning("background tasks that did not end in time: %s", ", ".join(late))
@@ -141,44 +139,16 @@ class Background:
 
     def _perform(self, entry: "_Entry", context: TaskContext) -> None:
         """Run a task once, in its own thread, and note how that went."""
+        task, again_s = entry.task, None
         try:
             self._run_leased(entry, context)
+            again_s = None if task.period_s is None else self._spread(task.period_s, task.jitter)
         except TaskStopped:
-            self._note_end(entry, None)
+            pass
         except ExpectedError as error:
-            self._note_failure(entry, error.full_message, is_bug=False)
+            again_s = self._note_failure(entry, error.full_message, is_bug=False)
         except Exception as error:  # the next run may find it mended
-            self._note_failure(entry, f"{type(error).__name__}: {error}", is_bug=True)
-
-    def _run_leased(self, entry: "_Entry", context: TaskContext) -> None:
-        lease = entry.task.lease
-        if lease is not None and not lease.take():
-            entry.is_elsewhere = True
-            self._note_end(entry, self._pause_of(entry.task))
-            return
-        entry.is_elsewhere = False
-        try:
-            note = entry.task.run(context)
-        finally:
-            if lease is not None:
-                lease.release()
-        self._note_success(entry, note or "")
-
-    def _note_success(self, entry: "_Entry", note: str) -> None:
-        if entry.failures:
-            logger.info("background task '%s' works again", entry.task.name)
-        entry.note, entry.failures, entry.last_error = note, 0, ""
-        entry.last_success_at = self._now()
-        self._note_end(entry, self._pause_of(entry.task))
-
-    def _note_failure(self, entry: "_Entry", reason: str, *, is_bug: bool) -> None:
-        if reason != entry.last_error:  # said once, however often it is tried
-            logger.warning("background task '%s' failed: %s", entry.task.name, reason, exc_info=is_bug)
-        entry.failures += 1
-        entry.last_error = reason
-        self._note_end(entry, self._retry_of(entry))
-
-    def _note_end(self, entry: "_Entry", again_s: float | None) -> None:
+            again_s = self._note_failure(entry, f"{type(error).__name__}: {error}", is_bug=True)
         with self._changed:
             entry.last_s = self._monotonic() - entry.began_at
             entry.runs += 1
@@ -186,10 +156,27 @@ class Background:
             self._plan(entry, 0.0 if entry.is_woken else again_s)
             self._changed.notify_all()
 
-    def _pause_of(self, task: Task) -> float | None:
-        return None if task.period_s is None else self._spread(task.period_s, task.jitter)
+    def _run_leased(self, entry: "_Entry", context: TaskContext) -> None:
+        lease = entry.task.lease
+        entry.is_elsewhere = lease is not None and not lease.take()
+        if entry.is_elsewhere:
+            return
+        try:
+            note = entry.task.run(context)
+        finally:
+            if lease is not None:
+                lease.release()
+        if entry.failures:
+            logger.info("background task '%s' works again", entry.task.name)
+        entry.note, entry.failures, entry.last_error = note or "", 0, ""
+        entry.last_success_at = self._now()
 
-    def _retry_of(self, entry: "_Entry") -> float:
+    def _note_failure(self, entry: "_Entry", reason: str, *, is_bug: bool) -> float:
+        """Note why a run failed, and return how long to wait before the next."""
+        if reason != entry.last_error:  # said once, however often it is tried
+            logger.warning("background task '%s' failed: %s", entry.task.name, reason, exc_info=is_bug)
+        entry.failures += 1
+        entry.last_error = reason
         doubled = entry.task.retry_s * 2 ** min(entry.failures - 1, MOST_DOUBLED)
         return self._spread(min(doubled, entry.task.longest_retry_s), entry.task.jitter)
 
@@ -223,21 +210,21 @@ class Background:
         return TaskState.FAILING if entry.failures else TaskState.WAITING
 
 
+@dataclass(kw_only=True)
 class _Entry:
     """One task, and how its runs went. Changed by the thread of a run, and otherwise under the background's lock."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.context: TaskContext | None = None
-        """Of the run that is under way."""
-        self.next_at = NEVER
-        self.is_woken = False
-        self.is_elsewhere = False
-        self.began_at = 0.0
-        self.runs = 0
-        self.failures = 0
-        self.last_at: datetime | None = None
-        self.last_s: float | None = None
-        self.last_success_at: datetime | None = None
-        self.last_error = ""
-        self.note = ""
+    task: Task
+    context: TaskContext | None = None
+    """Of the run that is under way."""
+    next_at: float = NEVER
+    is_woken: bool = False
+    is_elsewhere: bool = False
+    began_at: float = 0.0
+    runs: int = 0
+    failures: int = 0
+    last_at: datetime | None = None
+    last_s: float | None = None
+    last_success_at: datetime | None = None
+    last_error: str = ""
+    note: str = ""

@@ -67,7 +67,8 @@ class ChildProcess:
             cwd=folder,
         )
         if niceness:
-            _lower_priority(self._process.pid, niceness)
+            with suppress(OSError, AttributeError):  # it has ended, or this system has no priorities
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
         _CHILDREN.add(self)
 
     def __enter__(self) -> "ChildProcess":
@@ -183,8 +184,3 @@ def list_children() -> list[tuple[str, int]]:
 def describe_end(exit_code: int) -> str:
     """Return how a process ended, as the end of a sentence."""
     return f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-
-
-def _lower_priority(pid: int, niceness: int) -> None:
-    with suppress(OSError, AttributeError):  # it has ended, or this system has no priorities
-        os.setpriority(os.PRIO_PROCESS, pid, niceness)

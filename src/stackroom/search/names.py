@@ -218,8 +218,8 @@ class _Names(NamedTuple):
 
     def _with_words(self, text: str) -> list[Key]:
         """Return the records with the typed words; in names alone, where these are searched apart from other text."""
-        search = self.reader.with_names if self.spec.fields_searched_as_names else self.reader.lexical
-        found = search(analyse_query(text, synonyms={}), scope=self.scope, limit=WORDS_TRIED)
+        query, are_apart = analyse_query(text, synonyms={}), bool(self.spec.fields_searched_as_names)
+        found = self.reader.lexical(query, scope=self.scope, limit=WORDS_TRIED, counted=False, in_names=are_apart)
         return [Key(key) for key in found.keys.tolist()]
 
     def _candidates(self, typed: TypedName, keys: Iterable[Key]) -> list[NameCandidate]:
@@ -398,8 +398,9 @@ def find_names(
     is_in_other_script = len(wanted) > 1 and not HAS_LATIN.search(wanted)
     if 1.0 in alike.values() or not (are_apart or is_in_other_script):
         return alike
-    by_words = reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if are_apart else lexical
-    keys = by_words.keys[:PARTS_TRIED].tolist()
+    if are_apart:
+        lexical = reader.lexical(words.query, scope=scope, limit=PARTS_TRIED, counted=False, in_names=True)
+    keys = lexical.keys[:PARTS_TRIED].tolist()
     if is_in_other_script:  # it is nearly always a name, of which a model of English makes nothing
         near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED)
         keys = list(dict.fromkeys([*keys, *(match.key for match in near)]))

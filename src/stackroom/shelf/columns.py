@@ -91,13 +91,6 @@ class TermColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberColumn:
-    """One number per row, NaN for a missing one."""
-
-    values: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TextColumn:
     """One text per row: that of row `i` is `letters[ends[i-1]:ends[i]]`."""
 
@@ -133,7 +126,8 @@ class Columns:
 
     size: int
     terms: Mapping[str, TermColumn] = field(default_factory=dict)
-    numbers: Mapping[str, NumberColumn] = field(default_factory=dict)
+    numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """One number per row, NaN for a missing one."""
     texts: Mapping[str, TextColumn] = field(default_factory=dict)
 
     def mask(self, conditions: Iterable[Condition]) -> Mask | None:
@@ -145,6 +139,7 @@ class Columns:
         return mask
 
     def _mask_of(self, condition: Condition) -> Mask:
+        mask: Mask
         match condition:
             case AnyOf():
                 return self._having(condition.field, condition.values)
@@ -155,21 +150,15 @@ class Columns:
                 for value in condition.values:
                     mask &= self._having(condition.field, (value,))
                 return mask
-            case Range():
-                return self._between(condition)
+            case Range():  # a missing number (NaN) fails every comparison, that with minus infinity too
+                values = reduce(np.multiply, (self.numbers[name] for name in condition.fields))
+                mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
+                return mask if condition.at_most is None else mask & (values <= condition.at_most)
 
     def _having(self, name: str, values: Iterable[str]) -> Mask:
         mask = np.zeros(self.size, dtype=bool)
         for value in values:
             mask[self.terms[name].rows_with(asked_term(name, value))] = True
-        return mask
-
-    def _between(self, condition: Range) -> Mask:
-        # A missing number (NaN) fails every comparison, that with minus infinity too.
-        values = reduce(np.multiply, (self.numbers[name].values for name in condition.fields))
-        mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
-        if condition.at_most is not None:
-            mask &= values <= condition.at_most
         return mask
 
 

@@ -47,11 +47,10 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Failing:
+class _Failing(Condition):
     """A catalogue that cannot be read."""
 
-    reason: str
-    since: datetime
+    cause: ConditionKind = ConditionKind.UNREADABLE
     failures: int
     retry_at: float
 
@@ -94,12 +93,11 @@ class CatalogueConditions:
         with self._guard:
             known = self._failing.get(name)
             failures = known.failures + 1 if known and not is_gone else 1  # to look whether it is back costs little
-            pause_s = self._pause_after(failures)
+            pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
+            pause_s *= 1 + JITTER * self._jitter()
+            since, retry_at = known.since if known else self._now(), self._monotonic() + pause_s
             self._failing[name] = _Failing(
-                reason=reason,
-                since=known.since if known else self._now(),
-                failures=failures,
-                retry_at=self._monotonic() + pause_s,
+                catalogue=name, reason=reason, since=since, failures=failures, retry_at=retry_at
             )
         if known is None or known.reason != reason:
             logger.warning("catalogue '%s' cannot be read and is skipped: %s", name, reason)
@@ -128,13 +126,12 @@ class CatalogueConditions:
         if name not in self._failing:  # the usual case, at every call
             return None
         with self._guard:
-            known = self._failing.get(name)
-            if known is None:
+            if (known := self._failing.get(name)) is None:
                 return None
             if self._monotonic() >= known.retry_at:
                 self._failing[name] = replace(known, retry_at=self._monotonic() + LONGEST_PAUSE_S)
                 return None
-            return self._unreadable(name, known)
+            return self._shown(known)
 
     def is_failing(self, name: str) -> bool:
         """Tell whether a catalogue could not be read when that was last tried."""
@@ -149,19 +146,15 @@ class CatalogueConditions:
     def list_conditions(self) -> list[Condition]:
         """Return every condition, those that cannot be read first, sorted by name."""
         with self._guard:
-            failing = [self._unreadable(name, known) for name, known in sorted(self._failing.items())]
+            failing = [self._shown(known) for _name, known in sorted(self._failing.items())]
             return [*failing, *(known for _name, known in sorted(self._damaged.items()))]
 
-    def _unreadable(self, name: str, known: _Failing) -> Condition:
+    def _shown(self, known: _Failing) -> Condition:
         retry_in_s = max(0.0, known.retry_at - self._monotonic())
         return Condition(
-            catalogue=name,
-            cause=ConditionKind.UNREADABLE,
+            catalogue=known.catalogue,
+            cause=known.cause,
             reason=known.reason,
             since=known.since,
             retry_in_s=retry_in_s,
         )
-
-    def _pause_after(self, failures: int) -> float:
-        pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
-        return pause_s * (1 + JITTER * self._jitter())

@@ -8,7 +8,7 @@ import filelock
 
 from stackroom.errors import BusyError, StorageError
 
-LOCK_FILE = "lock"
+LOCK_FILE, EMBEDDING_LOCK_FILE = "lock", "vectors.lock"
 
 
 class EmbeddingElsewhereError(BusyError):

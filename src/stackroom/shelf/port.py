@@ -224,11 +224,13 @@ class ShelfReader(Protocol):
         Only where the spec has fields that are searched as names.
         """
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
-        """Rank the records in scope that have any of the terms; `total` is the number kept unless they are counted."""
+    def lexical(
+        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+    ) -> Ranking:
+        """Rank the records in scope that have any of the terms, or have them in fields that are searched as names only.
 
-    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope that have any of the terms in a field that is searched as a name only."""
+        `total` is the number kept unless they are counted.
+        """
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope by the sum of the weights of the words that they have, however often."""

@@ -72,36 +72,25 @@ def is_settled(path: Path) -> bool:
 
 def stamp_of(path: Path) -> Stamp:
     """Return a token that differs after a SQLite file or its `-wal` file was written."""
-    return tuple(_stat_of(one) for one in (path, path.with_name(path.name + WAL_ENDING)))
-
-
-def _stat_of(path: Path) -> tuple[int, int, int] | None:
-    try:
-        known = path.stat()
-    except OSError:
-        return None
-    return known.st_ino, known.st_size, known.st_mtime_ns
+    stamps: list[tuple[int, int, int] | None] = []
+    for one in (path, path.with_name(path.name + WAL_ENDING)):
+        try:
+            known = one.stat()
+            stamps.append((known.st_ino, known.st_size, known.st_mtime_ns))
+        except OSError:
+            stamps.append(None)
+    return tuple(stamps)
 
 
 def check_sqlite_file(path: Path) -> list[str]:
     """Return the first faults that SQLite finds in a file; none where it is sound."""
     try:
-        with _opened(path) as db:
+        frozen = FrozenFile(path) if is_read_only(path) or is_full(path) else None
+        with closing(frozen.connect() if frozen else apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
             return check_connected(db, never_stop)
     except (apsw.Error, OSError) as error:
         return [f"cannot be read: {error}"]
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[apsw.Connection]:
-    if is_read_only(path) or is_full(path):
-        frozen = FrozenFile(path)
-        with closing(frozen.connect()) as db:
-            yield db
-        return
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-        db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        yield db
 
 
 def check_connected(db: apsw.Connection, checkpoint: Checkpoint) -> list[str]:

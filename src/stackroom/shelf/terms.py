@@ -170,16 +170,12 @@ def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> 
     """Refuse a condition on a field without a column, or of another form than the field's type takes."""
     for condition in conditions:
         for name in condition.fields if isinstance(condition, Range) else [condition.field]:
-            _require_filterable(name, condition, spec)
-
-
-def _require_filterable(name: str, condition: Condition, spec: CatalogueSpec) -> None:
-    if name in (KEY_FIELD, KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
-        return
-    field = spec.fields.get(name)
-    if field is None or not field.needs_column:
-        known = ", ".join(field.name for field in spec.column_fields)
-        raise InputError(f"field '{name}' is not filterable; filterable: {known}")
-    if field.is_numeric != isinstance(condition, Range):
-        form = "a range" if field.is_numeric else "values"
-        raise InputError(f"field '{name}' is filtered by {form}; give that")
+            if name in (KEY_FIELD, KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
+                continue
+            field = spec.fields.get(name)
+            if field is None or not field.needs_column:
+                known = ", ".join(field.name for field in spec.column_fields)
+                raise InputError(f"field '{name}' is not filterable; filterable: {known}")
+            if field.is_numeric != isinstance(condition, Range):
+                form = "a range" if field.is_numeric else "values"
+                raise InputError(f"field '{name}' is filtered by {form}; give that")

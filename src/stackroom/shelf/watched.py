@@ -26,8 +26,7 @@ class FailingCatalogueError(StorageError):
 
     def __init__(self, condition: Condition) -> None:
         super().__init__(condition.reason)
-        self.retry_in_s = condition.retry_in_s or 0.0
-        self.retry_after_s = self.retry_in_s
+        self.retry_in_s = self.retry_after_s = condition.retry_in_s or 0.0
 
 
 class WatchedShelf:

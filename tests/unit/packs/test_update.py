@@ -509,7 +509,7 @@ def test_an_update_that_was_committed_and_not_settled_is_settled_by_the_next(
     [
         (SETTLE, "its files are not in order yet; run it again"),
         ("stackroom.shelf.embedded.shelf.EmbeddedShelf.publish", "the index is brought up when it is opened"),
-        ("stackroom.shelf.embedded.shelf.EmbeddedShelf.count_unembedded", "new texts have no vector yet"),
+        ("stackroom.shelf.embedded.store.Store.count_unembedded", "new texts have no vector yet"),
     ],
 )
 def test_what_fails_after_the_commit_is_noted_and_made_up_for(

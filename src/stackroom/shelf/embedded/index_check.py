@@ -1,7 +1,7 @@
 """Comparing the indexes of the embedded shelf with its records: every record readable, indexed once, and findable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class IndexedView(ShelfReader, Protocol):
     def state(self) -> StoreState:
         """The state of the store that this snapshot is of."""
 
+    def as_stale(self, reason: str) -> Self:
+        """Return the same snapshot, marked as one that lags behind the store."""
+
     def counters(self) -> dict[str, int]:
         """Return figures of the index; `text_documents` is how many records it has."""
 
@@ -40,7 +43,7 @@ class IndexedView(ShelfReader, Protocol):
 def check_index(view: IndexedView, checkpoint: Checkpoint) -> Iterator[Problem]:
     """Yield the problems of the records of a snapshot and of their index entries."""
     indexed = [key for keys in iter_key_batches(view) for key in keys]
-    yield from _index_problems([*_compare_keys(view, indexed), *_compare_counts(view)])
+    yield from _index_problems(_compare_keys(view, indexed))
     step = max(1, len(indexed) // WORDS_CHECKED)
     unfound: list[str] = []
     for start in range(0, len(indexed), KEYS_AT_ONCE):
@@ -63,7 +66,7 @@ def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
 
 
 def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
-    """Yield how the indexed keys differ from the stored ones, leaving out those that changed after the view."""
+    """Yield how the keys and counts of the indexes differ from the stored ones, leaving out what changed later."""
     with view.store.snapshot():
         changed = set(view.store.changed_since(view.change_no))
         stored = set(view.store.list_keys()) - changed
@@ -72,10 +75,6 @@ def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
         yield f"{missing} records are not indexed"
     if foreign := len(known - stored):
         yield f"{foreign} indexed records are not stored"
-
-
-def _compare_counts(view: IndexedView) -> Iterator[str]:
-    """Yield whether the text index and the columns do not hold equally many records."""
     columns, documents = view.count(WHOLE), view.counters()["text_documents"]
     if columns != documents:
         yield f"the columns have {columns} records, and the text index has {documents} records"

@@ -26,7 +26,7 @@ from stackroom.checksums import (
     measure_files,
     save_sums,
 )
-from stackroom.shelf.embedded.segment import Segment, open_segment, save_segment
+from stackroom.shelf.embedded.segment import Segment, save_segment
 from stackroom.shelf.sqlite_files import scratch_folder
 
 POINTER_FILE = "CURRENT"
@@ -53,10 +53,6 @@ class BaseFolder:
             return (self.folder / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
             return None
-
-    def open(self, name: str) -> Segment:
-        """Return a base by its name, memory-mapped."""
-        return open_segment(self.folder / name)
 
     def swap(self, segment: Segment) -> None:
         """Write a segment and make it the base."""
@@ -104,16 +100,12 @@ def quarantine(folder: Path, path: Path) -> Path:
     """Move a damaged file or folder of a catalogue aside, keep the last few of them, and return its new place."""
     aside = folder / DAMAGED_FOLDER
     aside.mkdir(exist_ok=True)
-    for old in _sorted(aside)[: -(KEPT - 1)]:
+    for old in sorted(path for path in aside.iterdir() if path.is_dir())[: -(KEPT - 1)]:
         shutil.rmtree(old, ignore_errors=True)
     place = aside / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
     place.mkdir()
     os.replace(path, place / path.name)
     return place / path.name
-
-
-def _sorted(aside: Path) -> list[Path]:
-    return sorted(path for path in aside.iterdir() if path.is_dir())
 
 
 class TextFiles:
@@ -141,11 +133,10 @@ class TextFiles:
     def forget_sums(self) -> None:
         """Remove the manifest, before a commit; what it has of files that stay is kept in mind."""
         try:
-            self._known = find_sums(self.manifest) or {}
+            known = find_sums(self.manifest) or {}
         except DamagedChecksumsError:
-            self._known = {}
-        self._known.pop(META_FILE, None)
-        self._known = {name: known for name, known in self._known.items() if not name.startswith(".")}
+            known = {}
+        self._known = {name: one for name, one in known.items() if name != META_FILE and not name.startswith(".")}
         self.manifest.unlink(missing_ok=True)
 
     def save_sums(self) -> None:

@@ -39,7 +39,10 @@ class SeenTexts:
             text = self._kept.get(audiences)
             reached = text.change_no() if text else 0
             if text is None or reached > change_no or (reached < change_no and len(keys) <= REBUILT_BELOW):
-                text = self._build(keys, store, change_no)
+                self._folder = self._folder or scratch_folder(self)
+                self._made += 1
+                text = TextIndex(self._folder / str(self._made), self._spec)
+                text.build(store.iter_rows_as_of(keys, change_no), change_no=lambda: change_no)
             elif reached < change_no:
                 touched = store.changed_since(reached, until=change_no)
                 rows = store.iter_rows_as_of(sorted(set(touched).intersection(keys)), change_no)
@@ -49,10 +52,3 @@ class SeenTexts:
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
             return text
-
-    def _build(self, keys: Sequence[Key], store: Store, change_no: int) -> TextIndex:
-        self._folder = self._folder or scratch_folder(self)
-        self._made += 1
-        text = TextIndex(self._folder / str(self._made), self._spec)
-        text.build(store.iter_rows_as_of(keys, change_no), change_no=lambda: change_no)
-        return text

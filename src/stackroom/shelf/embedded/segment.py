@@ -22,15 +22,7 @@ from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, sa
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
-from stackroom.shelf.columns import (
-    Columns,
-    Mask,
-    NumberColumn,
-    TermColumn,
-    TermColumnBuilder,
-    TextColumn,
-    TextColumnBuilder,
-)
+from stackroom.shelf.columns import Columns, Mask, TermColumn, TermColumnBuilder, TextColumn, TextColumnBuilder
 from stackroom.shelf.embedded.sketches import Sketches
 from stackroom.shelf.embedded.vectors import VectorTable, build_vector_table
 from stackroom.shelf.spool import Spool, iter_blocks
@@ -171,7 +163,11 @@ class SegmentBuilder:
         """Add the next row."""
         self._keys.append(row.key)
         self._titles.add(self._spec.names_of(row.record))
-        self._add_vector(row.vector)
+        if row.vector is not None and not self._vectors.size_bytes:  # nothing is kept before the first one
+            for _ in range(len(self._keys) - 1):
+                self._vectors.add(self._missing)
+        if row.vector is not None or self._vectors.size_bytes:
+            self._vectors.add(self._missing if row.vector is None else row.vector.tobytes())
         self._awaiting.append(row.awaits_vector)
         entries, numbers = self._values.of(row.record)
         for term_column, some in zip(self._terms.values(), entries, strict=True):
@@ -182,18 +178,13 @@ class SegmentBuilder:
         for (_, text_column), text in zip(self._texts.values(), texts, strict=True):
             text_column.add(text)
 
-    def _add_vector(self, vector: Vector | None) -> None:
-        """Add the vector of the row whose key was added last; nothing is kept before the first one."""
-        if vector is None and not self._vectors.size_bytes:
-            return
-        for _ in range(0 if self._vectors.size_bytes else len(self._keys) - 1):
-            self._vectors.add(self._missing)
-        self._vectors.add(self._missing if vector is None else vector.tobytes())
-
     def build(self, change_no: int, vector_no: int) -> Segment:
         """Return the segment of the rows added so far."""
         titles = TitleIndex(self._titles.build())  # first, since joining its parts takes most memory
-        vectors, mean = self._vector_table()
+        vectors, mean = None, self._mean
+        if self._vectors.size_bytes:
+            rows = self._vectors.build(np.float32).reshape(-1, self._dimension)
+            vectors, mean = _centred_table(rows, is_centred=self._is_centred, mean=self._mean)
         awaiting = np.frombuffer(self._awaiting, dtype=bool)
         return Segment(
             change_no=change_no,
@@ -201,7 +192,7 @@ class SegmentBuilder:
             columns=Columns(
                 size=len(self._keys),
                 terms={name: column.build() for name, column in self._terms.items()},
-                numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
+                numbers={name: np.frombuffer(one) for name, one in self._numbers.items()},
                 texts={name: column.build() for name, (_, column) in self._texts.items()},
             ),
             titles=titles,
@@ -210,13 +201,6 @@ class SegmentBuilder:
             vector_no=vector_no,
             awaiting=awaiting if awaiting.any() else None,
         )
-
-    def _vector_table(self) -> tuple[VectorTable | None, Vector | None]:
-        """Return the vectors, and the mean that was subtracted from them."""
-        if not self._vectors.size_bytes:
-            return None, self._mean
-        rows = self._vectors.build(np.float32).reshape(-1, self._dimension)
-        return _centred_table(rows, is_centred=self._is_centred, mean=self._mean)
 
 
 def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tuple[VectorTable, Vector | None]:
@@ -267,8 +251,10 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
             os.link(like / file_name, folder / file_name)
             sums[file_name] = linked.get(file_name) or measure_file(folder / file_name)
             continue
-        with SummedFile(folder / file_name) as file:
-            _write_array(file, values)
+        with SummedFile(folder / file_name) as file:  # as `np.save` does
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            for block in iter_blocks(values):
+                file.write(values[block].tobytes())
         sums[file_name] = file.sum()
     meta = {
         "change_no": segment.change_no,
@@ -287,18 +273,10 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
     save_sums(folder / SUMS_FILE, sums | {META_FILE: file.sum()})
 
 
-def _write_array(file: SummedFile, values: Array) -> None:
-    """Write an array as `np.save` does."""
-    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
-    for block in iter_blocks(values):
-        file.write(values[block].tobytes())
-
-
 def open_segment(folder: Path) -> Segment:
     """Return a saved segment, memory-mapped."""
     try:
-        meta = orjson.loads((folder / META_FILE).read_bytes())
-        return _mapped(meta, folder)
+        return _mapped(orjson.loads((folder / META_FILE).read_bytes()), folder)
     except UNREADABLE as error:
         raise DamagedIndexError(f"{folder.name}: not a readable segment: {error}") from error
 
@@ -317,25 +295,23 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         )
         for name, entries in meta["entries"].items()
     }
-    numbers = {name: NumberColumn(values=load(f"number_{name}")) for name in meta["numbers"]}
+    numbers = {name: load(f"number_{name}") for name in meta["numbers"]}
     texts = {name: TextColumn(letters=load(f"{name}_letters"), ends=load(f"{name}_ends")) for name in meta["texts"]}
+    vectors, sketches = None, None
+    if meta["has_sketches"]:
+        sketches = Sketches(**{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__})
+    if meta["has_vectors"]:
+        vectors = VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches)
     return Segment(
         change_no=meta["change_no"],
         keys=load("keys"),
         columns=Columns(size=meta["rows"], terms=terms, numbers=numbers, texts=texts),
         titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
-        vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
+        vectors=vectors,
         mean=load("mean") if meta["has_mean"] else None,
         vector_no=meta["vector_no"],
         awaiting=load("awaiting") if meta["has_awaiting"] else None,
     )
-
-
-def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:
-    sketches = None
-    if meta["has_sketches"]:
-        sketches = Sketches(**{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__})
-    return VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches)
 
 
 def _arrays(segment: Segment) -> dict[str, Array]:
@@ -344,7 +320,7 @@ def _arrays(segment: Segment) -> dict[str, Array]:
     arrays |= {f"title_{name}": getattr(segment.titles.arrays, name) for name in array_fields()}
     for name, column in segment.columns.terms.items():
         arrays |= {f"term_{name}_ends": column.ends, f"term_{name}_rows": column.rows}
-    arrays |= {f"number_{name}": column.values for name, column in segment.columns.numbers.items()}
+    arrays |= {f"number_{name}": values for name, values in segment.columns.numbers.items()}
     for name, text in segment.columns.texts.items():
         arrays |= {f"{name}_letters": text.letters, f"{name}_ends": text.ends}
     if segment.mean is not None:

@@ -10,34 +10,30 @@ updates them, so a process killed between the two loses nothing. Changes since t
 tail in memory; when the tail has grown, a new base is built beside the old one and swapped in.
 """
 
-import dataclasses
 import logging
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.model.vectors import ModelId
+from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.index_check import REBUILD, IndexedView, check_index
 from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
-from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
+from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, open_segment, with_late_vectors
 from stackroom.shelf.embedded.shelf_index import BEHIND, INDEX_FORMAT, ShelfIndex
-from stackroom.shelf.embedded.store import Store, Switch
+from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store, Switch
 from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
-from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
-from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE, WRITER_LOCK_TIMEOUT_S, StoreWriter, publish_late
-from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock, EmbeddingElsewhereError
 from stackroom.shelf.port import (
     INDEX_PART,
     LOCAL,
@@ -45,6 +41,7 @@ from stackroom.shelf.port import (
     Author,
     Change,
     Checkpoint,
+    KeyRange,
     Problem,
     ShelfDescription,
     ShelfReader,
@@ -60,6 +57,7 @@ WITHHELD_FILE = "update.lock"
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
 
+WRITER_LOCK_TIMEOUT_S = 10.0
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
 SWAP_ATTEMPTS = 3
@@ -72,19 +70,19 @@ StepT = TypeVar("StepT")
 logger = logging.getLogger(__name__)
 
 
-class EmbeddedShelf(StoreWriter):
+class EmbeddedShelf:
     """Implements `BuildableShelf` and `ShelfWriter` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
         self.spec = spec
-        super().__init__(
-            open_store(folder, spec),
-            CatalogueLock(folder, folder.name),
-            CatalogueLock(folder, folder.name, file=EMBEDDING_LOCK_FILE),
-        )
-        self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
-        self._view: EmbeddedView | None = None
+        store = self.store = open_store(folder, spec)
+        self.unchanged, self.current_or_deleted = store.unchanged, store.current_or_deleted
+        self.count_unembedded, self.list_unembedded = store.count_unembedded, store.list_unembedded
+        self._lock = CatalogueLock(folder, folder.name)
+        self._embedding = CatalogueLock(folder, folder.name, file=EMBEDDING_LOCK_FILE)
+        self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, store)
+        self._view: IndexedView | None = None
         self._guard = threading.RLock()
         self._is_withholding = False
         self._spec_mark = ""
@@ -101,14 +99,11 @@ class EmbeddedShelf(StoreWriter):
         """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls._class_for(folder)(folder, spec)
-        shelf._create(model)
+        shelf.switch_model(model)
         return shelf
 
-    def switch_model(self, model: ModelId) -> None:
-        """Use the stored vectors of another model from now on."""
-        self._create(model)
-
-    def _create(self, model: ModelId | None) -> None:
+    def switch_model(self, model: ModelId | None) -> None:
+        """Use the stored vectors of another model from now on; without one, the tables are created where they lack."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             if self.store.create(model):
                 shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
@@ -157,13 +152,14 @@ class EmbeddedShelf(StoreWriter):
                 self._view = self._refreshed_or_stale()
             if self._view is not None:
                 reason = self.store.why_stale()
-                return self._view if reason is None else dataclasses.replace(self._view, stale=reason)
+                return self._view if reason is None else self._view.as_stale(reason)
         # Locks are taken in the order of `publish`, so that the two cannot deadlock.
         with self._lock.held(READER_WAIT_S), self._guard:
             self._view = self._rebuilding_if_damaged(self._caught_up)
             return self._view
 
-    def _is_current(self, view: EmbeddedView | None) -> bool:
+    def _is_current(self, view: IndexedView | None) -> bool:
+        """Tell whether a snapshot has the store's last change and the vectors that were published."""
         state = self.store.state()  # a copy follows by it, also where there is no view yet
         is_same = view is not None and view.state == state and not self.index.has_failed()
         return is_same and not self.store.has_unpublished_vectors()
@@ -205,26 +201,77 @@ class EmbeddedShelf(StoreWriter):
             self._end_indexing()
             self._rebuilding_if_damaged(self.index.catch_up)
 
+    def missing_embeddings(self, digests: Iterable[bytes], model: ModelId | None = None) -> set[bytes]:
+        """Return the digests without a stored vector of a model; of the present one where none is given."""
+        wanted = set(digests)
+        return wanted - self.store.find_embedded(list(wanted), model)
+
+    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
+        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self.store.keep_vectors(model, vectors)
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that text."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            return self.store.add_vectors(digests, vectors)
+
+    @contextmanager
+    def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
+        """Hold the right to add vectors, which keeps no reader or writer waiting."""
+        held, database = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError), self.store.database
+        with held, database.sole_embedder(wait_s=wait_s) if database else nullcontext():
+            yield
+
+    @contextmanager
+    def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
+        """Hold the right to embed the texts of some keys, one part after the other; others may have the rest."""
+        held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+        with held, self.store.embedding_parts(wait_s=wait_s) as parts:
+            yield parts
+
+    def find_progress(self) -> Mapping[str, Any]:
+        """Return how far the machines are that share work on this catalogue; nothing where there is only this one."""
+        return self.store.database.find_progress() if self.store.database else {}
+
+    def join_build(self) -> None:
+        """Take part in the build of an index that several machines share; one in a folder is not shared."""
+
     def publish_vectors(self) -> None:
         """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
         if self.index.bases.name() is None or self.store.model() is None:
             self.publish()
             return
-        is_done = any(publish_late(self.store, self.index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS))
+        is_done = any(self._publish_late() for _ in range(SWAP_ATTEMPTS))
         if is_done and self.store.shared_index is None:
             return
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             if not is_done:
-                publish_late(self.store, self.index.bases, self._swap_in)
+                self._publish_late()
             self.index.share()
 
-    def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
-        """Replace the base, unless another process has done so since; tell whether it was replaced."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            if self.index.bases.name() != former:
+    def _publish_late(self) -> bool:
+        """Write the base again with the vectors of now; False where another process has replaced it meanwhile."""
+        bases, vector_no, model = self.index.bases, self.store.counter(STORED_VECTORS), self.store.model()
+        name = bases.name()
+        if name is None or model is None:
+            return False
+        try:
+            base = open_segment(bases.folder / name)
+        except DamagedIndexError:
+            return False
+        if base.vector_no < vector_no:
+            rows = self.store.iter_vectors()
+            base = with_late_vectors(base, rows, model=model, vector_no=vector_no, folder=bases.folder)
+            fresh = bases.write_late(base, like=name)
+            if fresh is None:
                 return False
-            self.index.bases.swap_in(fresh, name)
-            return True
+            with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+                if bases.name() != name:
+                    return False
+                bases.swap_in(fresh, base.name)
+        self.store.note_indexed(base.vector_no)
+        return True
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
         """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
@@ -234,7 +281,8 @@ class EmbeddedShelf(StoreWriter):
             return step()
         except DamagedIndexError:
             self.index.forget()
-            self._require_own_spec()
+            if self._view is not None and not self.index.bases.name() and any(self.index.folder.parent.glob("*/text")):
+                raise BusyError(f"catalogue '{self.folder.name}' was just built by another spec; ask again") from None
         with self._lock.held(READER_WAIT_S):
             try:
                 return step()  # another process may have been swapping it
@@ -250,12 +298,12 @@ class EmbeddedShelf(StoreWriter):
         self.index.fetches = False
         if self.index.folder.exists():
             quarantine(self.folder, self.index.folder)
-        self.store.renumber_vectors()  # so that every process opens the new one
+        self.store.add_vectors({}, {})  # gives them another number, so that every process opens the new index
 
-    def _refreshed_or_stale(self) -> EmbeddedView | None:
+    def _refreshed_or_stale(self) -> IndexedView | None:
         """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
         if self._is_of_former_spec(self._view) and self._view is not None:
-            return dataclasses.replace(self._view, stale=BEHIND)
+            return self._view.as_stale(BEHIND)
         if self.store.is_read_only:
             return self._unwritable_view()
         try:
@@ -263,36 +311,29 @@ class EmbeddedShelf(StoreWriter):
         except BusyError:
             if self._view is None:
                 raise
-            return dataclasses.replace(self._view, stale=BEHIND)
+            return self._view.as_stale(BEHIND)
 
-    def _unwritable_view(self) -> EmbeddedView:
+    def _unwritable_view(self) -> IndexedView:
         """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere where it must be."""
         try:
-            view = self.index.find_view()
+            if (view := self.index.find_view()) is not None:
+                return view
         except DamagedIndexError as error:
             logger.warning("the index of catalogue '%s' is not used: %s", self.folder.name, error.message)
-            view = None
-        if view is None:
-            self.index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
-            view = self._caught_up()
-        return view
+        self.index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
+        return self._caught_up()
 
-    def _require_own_spec(self) -> None:
-        """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
-        if self._view is not None and not self.index.bases.name() and any(self.index.folder.parent.glob("*/text")):
-            raise BusyError(f"catalogue '{self.folder.name}' was just built by another spec; ask again")
-
-    def _refreshed(self) -> EmbeddedView | None:
+    def _refreshed(self) -> IndexedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
         if self._is_withheld():
-            return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
+            return None if self._view is None else self._view.as_stale(BEHIND)
         if self.store.has_unpublished_vectors():
             with suppress(BusyError):
                 self.publish_vectors()
-        elif self._view is None:
-            self._publish_left_vectors()
-        view = self.index.find_view()
-        if view is not None:
+        elif self._view is None and self.store.counter(STORED_VECTORS) != self.store.counter(INDEXED_VECTORS):
+            with suppress(BusyError), self.sole_embedder(wait_s=0):  # of a process that was killed
+                self.publish_vectors()
+        if (view := self.index.find_view()) is not None:
             return view
         if time.monotonic() < self._unwritable_until:
             return self._reached_view(self._unwritable)
@@ -305,19 +346,12 @@ class EmbeddedShelf(StoreWriter):
             self._unwritable, self._unwritable_until = error.message, time.monotonic() + UNWRITABLE_PAUSE_S
             return self._reached_view(error.message)
 
-    def _reached_view(self, reason: str) -> EmbeddedView | None:
+    def _reached_view(self, reason: str) -> IndexedView | None:
         """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
         known = self._view
         is_reached = known is not None and known.change_no == self.index.open_text().change_no()
         view = (None if is_reached else self.index.find_view(may_be_behind=True)) or known
-        return None if view is None else dataclasses.replace(view, stale=reason)
-
-    def _publish_left_vectors(self) -> None:
-        """Publish the vectors that a process which was killed has stored, unless another one is embedding."""
-        if self.store.counter(STORED_VECTORS) == self.store.counter(INDEXED_VECTORS):
-            return
-        with suppress(BusyError), self.sole_embedder(wait_s=0):
-            self.publish_vectors()
+        return None if view is None else view.as_stale(reason)
 
     def _is_withheld(self) -> bool:
         """Tell whether another writer keeps its update from readers; a mark that was left behind is removed."""
@@ -338,7 +372,7 @@ class EmbeddedShelf(StoreWriter):
             self._spec_mark = mark
         return mark not in (self._spec_mark, self.spec.digest)
 
-    def _caught_up(self) -> EmbeddedView:
+    def _caught_up(self) -> IndexedView:
         """Update every index and return a current snapshot. The lock is held."""
         self.index.catch_up()
         view = self.index.find_view()
@@ -369,13 +403,11 @@ class EmbeddedShelf(StoreWriter):
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
-        is_readable = True
-        for problem in check_store(self.store, checkpoint, thorough=thorough):
-            is_readable = False
-            yield problem
+        problems = list(check_store(self.store, checkpoint, thorough=thorough))
+        yield from problems
         try:
             self._check_files(checkpoint, wait_s=READER_WAIT_S)
-            if is_readable and thorough:
+            if thorough and not problems:
                 yield from check_index(self.reader(), checkpoint)
         except DamagedIndexError as error:
             yield Problem(part=INDEX_PART, message=error.message, advice=REBUILD)
@@ -400,7 +432,12 @@ class EmbeddedShelf(StoreWriter):
         try:  # first, so that nothing reads what is damaged
             self._check_files(checkpoint, wait_s=WRITER_LOCK_TIMEOUT_S)
         except DamagedIndexError as error:
-            self._rebuild_damaged(error.message)
+            with self._guard:
+                if self._view is not None:  # goes on answering, and says so
+                    self._view = self._view.as_stale(f"its index is being rebuilt: {error.message}")
+            with self._beside() as other:
+                other._put_aside(error.message)
+                other.publish()
             done.append(f"the index was rebuilt from the records: {error.message}")
         with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
             self.index.add_missing_sums()
@@ -412,15 +449,6 @@ class EmbeddedShelf(StoreWriter):
             done.append(f"the index was rebuilt from the records: {self.rebuilt}")
             self.rebuilt = ""
         return [*done, *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)]
-
-    def _rebuild_damaged(self, reason: str) -> None:
-        """Build the index anew beside the view in use, whose answers say so meanwhile."""
-        with self._guard:
-            if self._view is not None:
-                self._view = dataclasses.replace(self._view, stale=f"its index is being rebuilt: {reason}")
-        with self._beside() as other:
-            other._put_aside(reason)
-            other.publish()
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
@@ -479,7 +507,7 @@ class EmbeddedShelf(StoreWriter):
         mark.touch()
         self._is_withholding = True
         try:
-            with self.store.withheld():
+            with self.store.database.withheld() if self.store.database else nullcontext():
                 yield
         finally:
             self._is_withholding = False
@@ -488,7 +516,8 @@ class EmbeddedShelf(StoreWriter):
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the write lock over several steps."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self.store.exclusive():
+        database = self.store.database
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), database.exclusive() if database else nullcontext():
             self._exclusive += 1
             try:
                 yield

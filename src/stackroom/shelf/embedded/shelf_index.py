@@ -33,10 +33,10 @@ from stackroom.shelf.embedded.segment import (
     SegmentRow,
     UnwritableIndexError,
     build_segment,
+    open_segment,
     why_unwritable,
 )
-from stackroom.shelf.embedded.store import Store
-from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 from stackroom.shelf.terms import text_columns
@@ -50,17 +50,10 @@ TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 BEHIND = "another process is writing"
+Tail = tuple[tuple[str, ModelId | None, int] | None, int, Mapping[Key, SegmentRow]]
+"""The rows of a tail: what base, model and number of stored vectors they are for, of what change, and by their keys."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TailRows:
-    """The rows of a tail as of a change, for a base, a model and a number of stored vectors."""
-
-    stamp: tuple[str, ModelId | None, int] | None = None
-    change_no: int = 0
-    rows: Mapping[Key, SegmentRow] = dataclasses.field(default_factory=dict)
 
 
 class ShelfIndex:
@@ -75,14 +68,14 @@ class ShelfIndex:
         self._base: Segment | None = None
         self._history = ""
         self.seen = SeenTexts(spec)
-        self._tail = TailRows()
+        self._tail: Tail = None, 0, {}
         self.fetches = True
         """Whether an index of another server may be taken: not one that is damaged, or where this is built anew."""
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
         self._text = self._base = None
-        self._tail = TailRows()
+        self._tail = None, 0, {}
 
     def open_text(self) -> TextIndex:
         """Return the text index, opened once for each history of the store."""
@@ -135,14 +128,15 @@ class ShelfIndex:
     def _tail_rows(self, base: Segment, changed: Sequence[Key]) -> list[SegmentRow]:
         """Return the present rows of the changed records; those of the last snapshot are not read again."""
         stamp = base.name, self.store.model(), self.store.counter(STORED_VECTORS)
-        known = self._tail if self._tail.stamp == stamp else TailRows()
-        again = set(self.store.changed_since(known.change_no)) if known.rows else set()
-        rows = {key: known.rows[key] for key in changed if key in known.rows and key not in again}
+        known_stamp, reached, known = self._tail
+        known = known if known_stamp == stamp else {}
+        again = set(self.store.changed_since(reached)) if known else set()
+        rows = {key: known[key] for key in changed if key in known and key not in again}
         for row in self.store.iter_rows([key for key in changed if key not in rows]):
             texts = [read(row.record) for read in text_columns(self.spec).values()]
             rows[row.key] = dataclasses.replace(row, texts=texts)
         kept = {key: row for key, row in rows.items() if not row.awaits_vector}  # its vector may come with another
-        self._tail = TailRows(stamp=stamp, change_no=self.store.change_no(), rows=kept)
+        self._tail = stamp, self.store.change_no(), kept
         return [rows[key] for key in changed if key in rows]
 
     def catch_up(self) -> None:
@@ -176,18 +170,14 @@ class ShelfIndex:
             if self._is_new():
                 self.build_first(self.store.iter_rows())
             else:
-                self._build_base()
+                model, change_no = self.store.model(), self.store.change_no()
+                vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
+                rows, folder = self.store.iter_rows(), self.folder
+                self.bases.swap(
+                    build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no, folder=folder)
+                )
+                self.store.note_indexed(vector_no)
             self.share()
-
-    def _build_base(self) -> None:
-        model, change_no = self.store.model(), self.store.change_no()
-        vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
-        rows = self.store.iter_rows()
-        segment = build_segment(
-            rows, self.spec, change_no=change_no, model=model, vector_no=vector_no, folder=self.folder
-        )
-        self.bases.swap(segment)
-        self.store.note_indexed(vector_no)
 
     def build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
@@ -220,7 +210,7 @@ class ShelfIndex:
         other = ShelfIndex(fresh, self.spec, self.store)
         try:
             other.require_sound()
-            found, reached = other.bases.open(name), other.open_text().change_no()
+            found, reached = open_segment(fresh / name), other.open_text().change_no()
             if not found.change_no <= reached <= until:
                 raise DamagedIndexError(f"it has change {reached} of {until}")
         except DamagedIndexError as error:
@@ -264,7 +254,7 @@ class ShelfIndex:
         if name is None:
             return None
         if self._base is None or self._base.name != name:
-            self._base = self.bases.open(name)
+            self._base = open_segment(self.folder / name)
         return self._base
 
     def require_sound(self, *, pace: Pace = keep_going) -> None:
@@ -279,15 +269,12 @@ class ShelfIndex:
         if sums is None:
             raise DamagedIndexError(f"{name} has no checksums")
         damaged = [f"{name}/{one}" for one in find_changed(self.folder / name, sums, pace=pace)]
-        damaged += [f"{TEXT_FOLDER}/{one}" for one in self._text_files().list_damaged(pace=pace)]
+        damaged += [f"{TEXT_FOLDER}/{one}" for one in TextFiles(self.folder / TEXT_FOLDER).list_damaged(pace=pace)]
         if damaged:
             raise DamagedIndexError(f"{', '.join(damaged)}: not what was written")
 
     def add_missing_sums(self) -> None:
         """Write the checksums of a text index that a killed writer left without. The lock is held."""
-        files = self._text_files()
+        files = TextFiles(self.folder / TEXT_FOLDER)
         if not files.manifest.exists() and files.folder.is_dir():
             files.save_sums()
-
-    def _text_files(self) -> TextFiles:
-        return TextFiles(self.folder / TEXT_FOLDER)

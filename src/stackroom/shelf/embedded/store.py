@@ -14,24 +14,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+import numpy as np
 import orjson
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, StorageError
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.vectors import ModelId
+from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.store_file import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION, row_sum
-from stackroom.shelf.embedded.stored_vectors import (
-    HAS_NO_VECTOR,
-    INDEXED_VECTORS,
-    VECTOR_COLUMNS,
-    WITH_VECTORS,
-    StoredVectors,
-    sound_vector,
+from stackroom.shelf.embedded.store_file import (
+    CHANGES_BY_ID,
+    INSERT_VECTOR,
+    PUT_BACK,
+    TOUCH_EMBEDDED,
+    StoreFile,
+    create_tables,
+    row_sum,
+    set_meta,
 )
-from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, KeyRange, Op, PastChange, Put
+from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, Embedding, KeyRange, Op, PastChange, Put
 
 BULK_RECORDS = 100
 MOVED_SHOWN = 3
@@ -41,6 +43,15 @@ COLUMNS = "id, body, digest, sum"
 SPEC_MARK = "spec"
 """The row of `meta` with the digest of the spec that came with the last release."""
 MAX_CHANGE_NO = 2**63 - 1
+STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
+"""Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
+HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
+                    AND model = (SELECT value FROM meta WHERE name = 'model'))"""
+WITH_VECTORS = """FROM records LEFT JOIN embeddings
+    ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
+
+VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
+"""The columns that `sound_vector` takes."""
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
                     (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
 
@@ -84,15 +95,7 @@ def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId
 
 def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
     """Return the ids that can be stored: UTF-8 has no lone surrogates."""
-    return [record_id for record_id in ids if _is_utf8(record_id)]
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return [record_id for record_id in ids if record_id.encode(errors="ignore").decode() == record_id]
 
 
 class StoreState(NamedTuple):
@@ -114,11 +117,14 @@ class Switch(NamedTuple):
     spec_digest: str
 
 
-class Store(StoredVectors):
+class Store(StoreFile):
     """The records of one catalogue. Safe to use from several threads and processes.
 
     A row that does not have its checksum is left out of what is read, and noted in `damaged`.
     """
+
+    database: Any = None
+    """The `StoreDatabase` with the truth, by which machines keep out of each other's way; None where this is it."""
 
     def __init__(self, path: Path, spec: CatalogueSpec) -> None:
         super().__init__(path)
@@ -132,9 +138,7 @@ class Store(StoredVectors):
     def create(self, model: ModelId | None) -> bool:
         """Create missing tables, store the embedding model, and tell whether it replaced another one."""
         with self._writing() as db:
-            if db.pragma("user_version") == 0:
-                db.execute(SCHEMA)
-                db.pragma("user_version", SCHEMA_VERSION)
+            create_tables(db)
             before = self.model()
             if model is None or model == before:
                 return False
@@ -166,7 +170,7 @@ class Store(StoredVectors):
             return None
         try:
             if self._watch is None or self.is_outdated():
-                self._watch = self._connect(busy_timeout_ms=0)
+                self._watch = self.connect(busy_timeout_ms=0)
             return _state_of(self._watch)
         except (apsw.Error, StorageError):
             return None
@@ -185,10 +189,6 @@ class Store(StoredVectors):
         """Tell whether vectors were published elsewhere that the index here does not have."""
         return False
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Keep writers on other machines away; those on this one are kept away by the lock of the folder."""
-        return nullcontext()
-
     @property
     def shared_index(self) -> Any:
         """The index that this server shares with others; None where it does not."""
@@ -197,18 +197,6 @@ class Store(StoredVectors):
     def embedding_parts(self, *, wait_s: float) -> AbstractContextManager[Iterable[KeyRange]]:  # noqa: ARG002
         """Take the keys of the texts to embed, in parts that other machines may take as well."""
         return nullcontext((EVERY_KEY,))
-
-    def find_progress(self) -> Mapping[str, Any]:
-        """Return how far the machines that share the texts to embed are; nothing where there is only this one."""
-        return {}
-
-    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Keep embedders on other machines away."""
-        return nullcontext()
-
-    def withheld(self) -> AbstractContextManager[None]:
-        """Keep readers on other machines at the state before. The write lock is held."""
-        return nullcontext()
 
     def count(self) -> int:
         """Return the number of records."""
@@ -250,8 +238,11 @@ class Store(StoredVectors):
         """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
         with self._writing() as db:
             require_unmoved(expected or {}, self.versions(list(expected or ())))
-            if switch is not None:
-                self._switch(db, switch, author)
+            model, mark = switch or (None, "")
+            if model is not None and model != self.model():
+                self._switch_model(db, model, author)
+            if mark and mark != self.spec_mark():
+                set_meta(db, {SPEC_MARK: mark})
             for change in () if self._insert_all(db, changes, author) else changes:
                 if isinstance(change, Put):
                     self._put(db, change, author)
@@ -268,6 +259,10 @@ class Store(StoredVectors):
         known = [put for put in puts if put.record.id in stored]
         return {put.record.id for put in known if _is_same(put, *stored[put.record.id], embedded)}
 
+    def _bodies_of(self, ids: Sequence[RecordId]) -> dict[RecordId, bytes | None]:
+        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
+        return {row[0]: self._sound_body(*row) for row in rows}
+
     def _sound_body(self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None) -> bytes | None:
         """Return the body of a record that has its checksum; None where it is damaged, which is noted."""
         if told == row_sum(record_id, body, digest):
@@ -277,10 +272,10 @@ class Store(StoredVectors):
             logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.path.parent.name)
         return None
 
-    def list_unembedded(self, *, within: KeyRange, limit: int) -> list[tuple[Key, Record]]:
+    def list_unembedded(self, *, within: KeyRange = EVERY_KEY, limit: int) -> list[tuple[Key, Record]]:
         """Return records of these keys that lack a vector of the present model, also those without a text."""
         wanted = f"key > ? AND key <= ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
-        rows = self._rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (*within, limit))
+        rows = self.rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (*within, limit))
         sound = ((key, row[0], self._sound_body(*row)) for key, *row in rows)
         return [(Key(key), decode_record(one, body, self.spec)) for key, one, body in sound if body is not None]
 
@@ -293,15 +288,15 @@ class Store(StoredVectors):
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
         """Return past changes, newest first, read in one transaction."""
-        asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
+        wanted_ids = None if ids is None else orjson.dumps(keepable(ids)).decode()
+        asked = {"limit": limit, "before": before, "call_id": call_id, "ids": wanted_ids}
         with self.snapshot():
             query = PAST_CHANGES.format(f"{LOGGED}, sum", conditions_of(asked))
-            page = [require_sound(row) for row in self._rows(query, asked)]
+            page = [require_sound(row) for row in self.rows(query, asked)]
             touched = list({row[2] for row in page})
             oldest = page[-1][0] if page else 0
             later = list(self._later(f"id {_LAST_FIRST}", touched, oldest - 1))
-            rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", touched)
-            bodies = {row[0]: self._sound_body(*row) for row in rows}
+            bodies = self._bodies_of(touched)
         wanted = {row[0] for row in page}
         found: list[PastChange] = []
         for row in later:  # the newest of each record first, so that the record after a change is known
@@ -347,8 +342,7 @@ class Store(StoredVectors):
     def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""
         wanted = keepable(ids)
-        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", wanted)
-        bodies = {row[0]: self._sound_body(*row) for row in rows}
+        bodies = self._bodies_of(wanted)
         found: dict[RecordId, Record | None] = {
             record_id: decode_record(record_id, body, self.spec)
             for record_id, body in bodies.items()
@@ -360,16 +354,16 @@ class Store(StoredVectors):
     def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
         """Return the keys changed after `change_no` and no later than `until`, in key order."""
         query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
-        return [Key(key) for (key,) in self._rows(query, (change_no, until))]
+        return [Key(key) for (key,) in self.rows(query, (change_no, until))]
 
     def iter_rows(self, keys: Sequence[Key] | None = None, *, after: Key = FIRST_KEY) -> Iterator[SegmentRow]:
         """Yield the records of these keys (all that follow `after` if None) with their vectors, in key order."""
         query = f"SELECT key, id, body, records.sum, {VECTOR_COLUMNS} {WITH_VECTORS}"
         if keys is None:
-            rows = self._rows(f"{query} WHERE key > ? ORDER BY key", (after,))
+            rows = self.rows(f"{query} WHERE key > ? ORDER BY key", (after,))
         else:
             wanted = ",".join(str(int(key)) for key in keys) or "NULL"
-            rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
+            rows = self.rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
         for key, record_id, stored, told, model, digest, *vector_row in rows:
             body = self._sound_body(record_id, stored, digest, told)
             if body is None:
@@ -400,19 +394,11 @@ class Store(StoredVectors):
 
     def list_keys(self) -> list[Key]:
         """Return the keys of all records."""
-        return [Key(key) for (key,) in self._rows("SELECT key FROM records")]
-
-    def _switch(self, db: apsw.Connection, switch: Switch, author: Author) -> None:
-        """Follow another model and another spec, in the transaction of the changes that come with them."""
-        if switch.model is not None and switch.model != self.model():
-            self._switch_model(db, switch.model, author)
-        if switch.spec_digest not in ("", self.spec_mark()):
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SPEC_MARK, switch.spec_digest))
+        return [Key(key) for (key,) in self.rows("SELECT key FROM records")]
 
     def spec_mark(self) -> str:
         """Return the digest of the spec that came with a release; empty where none did."""
-        row = self._find_row("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,))
-        return str(row[0]) if row else ""
+        return self.find_mark(SPEC_MARK) or ""
 
     def has_change_by(self, principal: str, *, after: int) -> bool:
         """Tell whether there is a change by somebody after a change number."""
@@ -422,18 +408,22 @@ class Store(StoredVectors):
     def ids_last_changed_by_others(self, prefix: str) -> set[RecordId]:
         """Return the ids whose last change is by a principal that does not begin with a prefix."""
         last = "SELECT max(change_no) FROM changes GROUP BY id"
-        rows = self._rows(f"SELECT id, principal FROM changes WHERE change_no IN ({last})")
+        rows = self.rows(f"SELECT id, principal FROM changes WHERE change_no IN ({last})")
         return {record_id for record_id, principal in rows if not principal.startswith(prefix)}
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
         """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
         puts = [change for change in changes if isinstance(change, Put)]
-        ids = {put.record.id for put in puts}
-        if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(_KNOWN_IDS, keepable(list(ids)))):
+        ids, known = {put.record.id for put in puts}, "SELECT id FROM records WHERE id IN ({})"
+        if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(known, keepable(ids))):
             return False
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
         rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
-        self._insert_vectors(db, [put.embedding for put in puts if put.embedding is not None])
+        embeddings, model = [put.embedding for put in puts if put.embedding is not None], self.model()
+        for embedding in embeddings:
+            embedding.require_fits(model)
+        vectors = [(one.digest, _as_bytes(one.vector)) for one in embeddings if one.has_vector]
+        db.executemany(INSERT_VECTOR, [(model.name, *one) for one in vectors] if model else [])
         db.executemany(_INSERT_KEYED, [(key, *row, row_sum(*row)) for key, row in enumerate(rows, start=last + 1)])
         said = None, author.principal, author.call_id, db.execute("SELECT datetime('now')").get
         logged = [(key, row[0], "insert", *said) for key, row in enumerate(rows, start=last + 1)]
@@ -442,7 +432,9 @@ class Store(StoredVectors):
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
         body = encode_record(put.record)
-        digest, is_new = self._keep_embedding(db, put)
+        embedding = put.embedding
+        digest = embedding and embedding.digest
+        is_new = embedding is not None and embedding.has_vector and self._insert_vector(db, embedding)
         old = db.execute("SELECT key, id, body, digest, sum FROM records WHERE id = ?", (put.record.id,)).fetchone()
         if old is None:
             key = db.execute(f"{_INSERT_RECORD} RETURNING key", (put.record.id, body, digest)).get
@@ -455,13 +447,6 @@ class Store(StoredVectors):
             self.damaged.discard(put.record.id)
             op = "insert" if before is None else "update"  # what is damaged must not be put back by an undo
             self._log(db, author, key=old[0], id=put.record.id, op=op, before=before)
-
-    def _keep_embedding(self, db: apsw.Connection, put: Put) -> tuple[bytes | None, bool]:
-        """Store a given vector; return the digest that the record refers to, and whether the vector is new."""
-        embedding = put.embedding
-        if embedding is None:
-            return None, False
-        return embedding.digest, embedding.vector is not None and self._insert_vector(db, embedding)
 
     def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
         query = "DELETE FROM records WHERE id = ? RETURNING key, id, body, digest, sum"
@@ -478,8 +463,125 @@ class Store(StoredVectors):
             {**change, "principal": author.principal, "call_id": author.call_id},
         )
 
+    # Vectors, which may come later than their records: they are no changes, and have counters of their own.
 
-_KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
+    def model(self) -> ModelId | None:
+        """Return the embedding model of the vectors, or None."""
+        rows = self.rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension', 'centred')")
+        meta = {str(name): str(value) for name, value in rows}
+        if "model" not in meta:
+            return None
+        is_centred = meta.get("centred") == "1"
+        try:
+            return ModelId(name=meta["model"], dimension=int(meta["dimension"]), is_centred=is_centred)
+        except (KeyError, ValueError) as error:
+            raise StorageError(f"{self.label}: the size of its vectors is damaged; {PUT_BACK}") from error
+
+    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
+        """Store vectors of another model than the present one, which `create` switches to."""
+        with self._writing() as db:
+            rows = [(model.name, digest, vector.tobytes()) for digest, vector in vectors.items()]
+            db.executemany(INSERT_VECTOR, rows)
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts, and return how many of these records still have that text."""
+        with self._writing() as db:
+            for digest, vector in vectors.items():
+                self._insert_vector(db, Embedding(digest=digest, vector=vector))
+            query = """UPDATE records SET digest = ?1, sum = row_sum(id, body, ?1) WHERE id = ?2
+                       AND ifnull(digest, ?1) = ?1 AND sum = row_sum(id, body, digest)"""
+            embedded = 0
+            for record_id, digest in digests.items():
+                db.execute(query, (digest, record_id))
+                embedded += db.changes()
+            set_meta(db, {STORED_VECTORS: str(self.counter(STORED_VECTORS) + 1)})
+        return embedded
+
+    def has_vectors(self) -> bool:
+        """Tell whether there is any vector, by whatever model."""
+        return self._find_row("SELECT 1 FROM embeddings LIMIT 1") is not None
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts lack a vector of the present model."""
+        return int(self._find_row(f"SELECT count(DISTINCT digest) FROM records WHERE {HAS_NO_VECTOR}")[0])
+
+    def unembedded_range(self) -> KeyRange | None:
+        """Return the keys that records without a vector of the present model have; None where all have one."""
+        first, last = self._find_row(f"SELECT min(key), max(key) FROM records WHERE {HAS_NO_VECTOR}")
+        return None if first is None else KeyRange(Key(first - 1), Key(last))
+
+    def counter(self, name: str) -> int:
+        """Return one of the counters of vectors."""
+        row = self._find_row("SELECT CAST(value AS INTEGER) FROM meta WHERE name = ?", (name,))
+        return int(row[0]) if row else 0
+
+    def note_indexed(self, vector_no: int) -> None:
+        """Store that the index has the vectors of this number, so that readers open it."""
+        if self.counter(INDEXED_VECTORS) == vector_no or self.is_read_only:
+            return
+        with self._writing_file() as db:
+            set_meta(db, {INDEXED_VECTORS: str(vector_no)})
+
+    def iter_vectors(self) -> Iterator[tuple[Key, Vector | None]]:
+        """Yield the key of each record that has a text, with its vector if there is one."""
+        query = f"SELECT key, {VECTOR_COLUMNS} {WITH_VECTORS} WHERE records.digest IS NOT NULL"
+        for key, *row in self.rows(query):
+            yield Key(key), sound_vector(*row)
+
+    def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
+        """Return the vectors of records by a model, with the digests of their texts; those that have their checksum."""
+        query = """SELECT key, records.digest, vector, embeddings.sum FROM records
+                   JOIN embeddings ON embeddings.digest = records.digest AND model = ? WHERE key IN ({})"""
+        found: dict[Key, Embedding] = {}
+        for key, digest, *row in self._select(query, keys, model.name):
+            vector = sound_vector(model.name, digest, *row)
+            if vector is not None:
+                found[Key(key)] = Embedding(digest=digest, vector=vector)
+        return found
+
+    def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
+        """Return the stored vectors of texts by a model, those that have their checksum."""
+        query = "SELECT digest, vector, sum FROM embeddings WHERE model = ? AND digest IN ({})"
+        rows = self._select(query, digests, model.name)
+        found = {digest: sound_vector(model.name, digest, *row) for digest, *row in rows}
+        return {digest: vector for digest, vector in found.items() if vector is not None}
+
+    def find_embedded(self, digests: Sequence[bytes], model: ModelId | None = None) -> set[bytes]:
+        """Return the digests whose vector is stored, by this store's model where none is given."""
+        model = model or self.model()
+        query = "SELECT digest FROM embeddings WHERE model = ? AND digest IN ({})"
+        return {digest for (digest,) in self._select(query, digests, model.name)} if model else set()
+
+    def _switch_model(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
+        """Use the vectors of another model, in the caller's transaction."""
+        before = self.model()
+        centred = str(int(model.is_centred))
+        set_meta(db, {"model": model.name, "dimension": str(model.dimension), "centred": centred})
+        # Vectors are keyed by the model's name alone; older ones may have another length.
+        size_bytes = model.dimension * np.dtype(np.float32).itemsize
+        db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
+        if before is not None:
+            self._touch_embedded(db, model, author)
+
+    def _touch_embedded(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
+        db.execute(TOUCH_EMBEDDED, (author.principal, author.call_id, model.name))
+
+    def remove_vectors(self, rows: Sequence[int]) -> None:
+        """Remove stored vectors, so that their texts are embedded again."""
+        with self._writing() as db:
+            db.executemany("DELETE FROM embeddings WHERE rowid = ?", ((row,) for row in rows))
+
+    def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
+        """Store the vector of a text, and tell whether it is new; without a model nothing is stored."""
+        embedding.require_fits(self.model())
+        db.execute(
+            """INSERT OR IGNORE INTO embeddings
+               SELECT value, ?1, ?2, row_sum(value, ?1, ?2) FROM meta WHERE name = 'model'""",
+            (embedding.digest, _as_bytes(embedding.vector)),
+        )
+        return db.changes() > 0
+
+
 _KEYS_OF_IDS = """SELECT found.id, found.key FROM records found
     JOIN records r ON r.key = found.key AND r.id || '' = found.id WHERE found.id IN ({})"""
 """The id is compared with that of the row: one that the index gives for another row is damage, and not found."""
@@ -487,10 +589,6 @@ _INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, 
 _LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
-
-
-def _as_json(ids: Sequence[RecordId]) -> str:
-    return orjson.dumps(keepable(ids)).decode()
 
 
 def _state_of(db: apsw.Connection) -> StoreState:
@@ -501,12 +599,22 @@ def _state_of(db: apsw.Connection) -> StoreState:
 def _is_same(put: Put, body: bytes | None, digest: bytes | None, embedded: set[bytes]) -> bool:
     if body != encode_record(put.record) or not _is_same_digest(digest, put):
         return False
-    has_vector = put.embedding is not None and put.embedding.vector is not None
-    return not has_vector or digest in embedded
+    return put.embedding is None or not put.embedding.has_vector or digest in embedded
 
 
 def _is_same_digest(stored: bytes | None, put: Put) -> bool:
     """Tell whether a stored record refers to the text of a put; one without a digest gets it with its vector."""
     if put.embedding is None:
         return stored is None
-    return stored == put.embedding.digest or (stored is None and put.embedding.vector is None)
+    return stored == put.embedding.digest or (stored is None and not put.embedding.has_vector)
+
+
+def _as_bytes(vector: Vector | None) -> bytes:
+    return np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+
+
+def sound_vector(model: str, digest: bytes, vector: bytes | None, told: int | None) -> Vector | None:
+    """Return a stored vector; None where there is none, or it does not have its checksum."""
+    if vector is None or told != row_sum(model, digest, vector):
+        return None
+    return np.frombuffer(vector, dtype=np.float32)

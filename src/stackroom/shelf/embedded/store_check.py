@@ -96,32 +96,22 @@ def _mend_readable(store: Store, locked: Locked, checkpoint: Checkpoint) -> list
         if check_connected(db, checkpoint):
             return []  # SQLite cannot read it in full, and neither can what follows
     done = []
-    if removed := _remove_damaged_vectors(store, locked, checkpoint):
-        done.append(f"{removed} damaged vectors were removed; {EMBED_AGAIN}")
+    with closing(store.connect()) as db:
+        vectors = [int(row[0]) for row in list_damaged(db, "embeddings", "rowid", checkpoint)]
+    if vectors:
+        with locked():
+            store.remove_vectors(vectors)
+        done.append(f"{len(vectors)} damaged vectors were removed; {EMBED_AGAIN}")
     with closing(store.connect()) as db:
         if list(_check_rows(store, db, checkpoint)):
             return done
     if store.seal.state(pace=checkpoint) is SealState.CHANGED:
-        _rewrite(store, locked)
+        with locked(), closing(store.connect()) as db:
+            store.seal.break_up()
+            db.execute("VACUUM")  # writes the file anew from its rows: nothing of the former pages is left
         done.append(f"{store.path.name} {UNUSED_BYTES}; the file was rebuilt from its records")
     seal_store(store, locked, checkpoint, is_checked=True)
     return done
-
-
-def _remove_damaged_vectors(store: Store, locked: Locked, checkpoint: Checkpoint) -> int:
-    with closing(store.connect()) as db:
-        damaged = [int(row[0]) for row in list_damaged(db, "embeddings", "rowid", checkpoint)]
-    if damaged:
-        with locked():
-            store.remove_vectors(damaged)
-    return len(damaged)
-
-
-def _rewrite(store: Store, locked: Locked) -> None:
-    """Write the file anew from its rows, so that nothing of the former pages is left."""
-    with locked(), closing(store.connect()) as db:
-        store.seal.break_up()
-        db.execute("VACUUM")
 
 
 def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop, *, is_checked: bool = False) -> bool:

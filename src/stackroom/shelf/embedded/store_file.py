@@ -80,24 +80,16 @@ def row_sum(*values: Any) -> int:
     return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
 
 
-@contextmanager
-def immediate(db: apsw.Connection) -> Iterator[apsw.Connection]:
-    """Write in one transaction that is the only one from its beginning on."""
-    db.transaction_mode = "IMMEDIATE"
-    try:
-        with db:
-            yield db
-    finally:
-        db.transaction_mode = "DEFERRED"
+def create_tables(db: apsw.Connection) -> None:
+    """Create the tables of a store where they are missing."""
+    if db.pragma("user_version") == 0:
+        db.execute(SCHEMA)
+        db.pragma("user_version", SCHEMA_VERSION)
 
 
-@contextmanager
-def summed_meta(db: apsw.Connection) -> Iterator[None]:
-    """Bring the checksum of `meta` up to its rows at the end of a transaction, unless it was wrong at its beginning."""
-    was_sound = is_meta_sound(db)
-    yield
-    if was_sound and (fresh := _meta_sum(db)) != _known_meta_sum(db):
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META_SUM, fresh))
+def set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
+    """Write rows of `meta`."""
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
 def _meta_sum(db: apsw.Connection) -> str:
@@ -164,24 +156,22 @@ class StoreFile:
         """Tell whether a file that this process cannot write was written by another since it was opened."""
         return self._frozen is not None and self._frozen.stamp != stamp_of(self.path)
 
-    def connect(self) -> apsw.Connection:
-        """Open a connection apart from those of the threads; the caller closes it."""
-        return self._connect()
-
     def _select(self, query: str, values: Sequence[int | str | bytes], *first: int | str) -> Iterator[Any]:
         """Yield the rows of a query with a list of keys, ids or digests, whose values are bound, in batches."""
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
-            yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))
+            yield from self.rows(query.format(",".join("?" * len(batch))), (*first, *batch))
 
-    def select(self, query: str, values: Any = ()) -> Iterator[Any]:
-        """Yield the rows of a query."""
-        return self._rows(query, values)
+    def find_mark(self, name: str) -> str | None:
+        """Return a row of `meta`."""
+        row = self._find_row("SELECT value FROM meta WHERE name = ?", (name,))
+        return None if row is None else str(row[0])
 
     def _find_row(self, query: str, values: Any = ()) -> Any:
-        return next(self._rows(query, values), None)
+        return next(self.rows(query, values), None)
 
-    def _rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+    def rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+        """Yield the rows of a query."""
         with self._failing():
             yield from self._db().execute(query, values)
 
@@ -209,8 +199,17 @@ class StoreFile:
         self._frozen = None  # of a disk that was full when the file was opened
         self.seal.break_up()
         self.has_written = True
-        with self._failing(), immediate(self._db()) as db, summed_meta(db):
-            yield db
+        with self._failing():
+            db = self._db()
+            db.transaction_mode = "IMMEDIATE"  # the only one from its beginning on
+            try:
+                with db:
+                    was_sound = is_meta_sound(db)
+                    yield db
+                    if was_sound and (fresh := _meta_sum(db)) != _known_meta_sum(db):
+                        set_meta(db, {META_SUM: fresh})
+            finally:
+                db.transaction_mode = "DEFERRED"
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -228,14 +227,20 @@ class StoreFile:
         """Return this thread's connection."""
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None or self.is_outdated() or self._local.frozen is not self._frozen:
-            db = self._connect()
+            db = self.connect()
             self._local.db = db
             self._local.frozen = self._frozen
         return db
 
-    def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
+    def connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
+        """Open a connection apart from those of the threads; the caller closes it."""
         try:
-            db = self._current_frozen().connect() if self.is_read_only else self._connect_usual(busy_timeout_ms)
+            try:
+                db = self._current_frozen().connect() if self.is_read_only else self._connect_writable(busy_timeout_ms)
+            except (apsw.IOError, apsw.FullError, apsw.CantOpenError):
+                if not is_full(self.path):
+                    raise
+                db = self._current_frozen().connect()
             db.create_scalar_function(SUM, row_sum, deterministic=True)
             version = db.pragma("user_version")
         except (apsw.Error, OSError) as error:
@@ -247,15 +252,6 @@ class StoreFile:
         with self._guard:
             self._open.add(db)
         return db
-
-    def _connect_usual(self, busy_timeout_ms: int) -> apsw.Connection:
-        """Connect to read and write; to read alone where the disk is full."""
-        try:
-            return self._connect_writable(busy_timeout_ms)
-        except (apsw.IOError, apsw.FullError, apsw.CantOpenError):
-            if not is_full(self.path):
-                raise
-            return self._current_frozen().connect()
 
     def _connect_writable(self, busy_timeout_ms: int) -> apsw.Connection:
         db = apsw.Connection(str(self.path))

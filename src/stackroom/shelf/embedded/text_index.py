@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.model.hits import Ranking, build_ranking
 from stackroom.model.record import Key
-from stackroom.model.scope import KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.model.scope import KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
-from stackroom.shelf.terms import ColumnValues, asked_term, term_fields, text_tokens
+from stackroom.shelf.terms import ColumnValues, asked_term, require_filterable, term_fields, text_tokens
 from stackroom.text.analyser import TextQuery
 
 ALL = "all"
@@ -56,32 +57,41 @@ class TextIndex:
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.spec = spec
-        self.schema = _schema(spec)
+        apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
+        self._texts = {ALL: spec.searched_fields, **{_boost_name(field.name): (field,) for field in apart}}
+        """The index's fields of tokens, and the fields that these are of."""
+        self.schema = _schema(spec, self._texts)
         self.folder = folder
         self.has_failed = False
         """Whether a search has failed by something that only damage explains."""
-        self._boosted_fields = (*spec.boosted_fields, *spec.fields_searched_as_names)
+        self.weights = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in spec.boosted_fields)]
+        """The fields that a search by words looks in, each with its weight."""
+        self.name_weights = [(_boost_name(field.name), 1.0) for field in spec.fields_searched_as_names]
         self.values = ColumnValues(spec)
         self._term_filters = list(map(_filter_name, term_fields(spec)))
         self._number_filters = [_filter_name(field.name) for field in spec.column_fields if field.is_numeric]
         self.files = TextFiles(folder)
-        with self._failing_as(DamagedIndexError, "opened"):
+        with self.failing_as(DamagedIndexError, "opened"):
             self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
             self._index.config_reader("manual")
-            self._index.register_tokenizer(TOKENIZER, _whitespace())
+            # Texts are already analysed, and only split at spaces.
+            self._index.register_tokenizer(
+                TOKENIZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+            )
             self.searcher = self._index.searcher()
-            self._read_every_field()
+            for field in self._texts:  # so that a missing or truncated file is noticed now
+                self.searcher.search(self.term(field, ""), limit=1)
 
     def reload(self) -> None:
         """Open the searcher of the last commit."""
-        with self._failing_as(DamagedIndexError, "read"):
+        with self.failing_as(DamagedIndexError, "read"):
             self._index.reload()
             self.searcher = self._index.searcher()
 
     def change_no(self) -> int:
         """Return the number of the store's change that this index has reached; 0 for a new index."""
         marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
-        with self._failing_as(DamagedIndexError, "read"):
+        with self.failing_as(DamagedIndexError, "read"):
             found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
@@ -98,11 +108,11 @@ class TextIndex:
     ) -> None:
         self._remove_leftovers()
         self.files.forget_sums()
-        with self._failing_as(UnwritableIndexError, "written"):
+        with self.failing_as(UnwritableIndexError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
             if touched and self.searcher.num_docs:
                 # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
-                writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
+                writer.delete_documents_by_query(self.any_value(KEY, [int(key) for key in touched]))
             for row in rows:
                 writer.add_document(self._document(row))
             writer.delete_documents_by_query(
@@ -115,83 +125,6 @@ class TextIndex:
             writer.wait_merging_threads()
         self.files.save_sums()
         self.reload()
-
-    def search(
-        self,
-        query: TextQuery,
-        conditions: Iterable[Condition],
-        *,
-        searcher: tantivy.Searcher,
-        limit: int,
-        in_names: bool = False,
-        counted: bool = True,
-    ) -> Ranking:
-        """Rank the searcher's records that have any of the terms and meet every condition."""
-        fields = self._name_weights() if in_names else self._text_weights()
-        if not query.terms or not fields:
-            return build_ranking((), (), limit=0)
-        asked = self._meeting(conditions, self._any_term(query, fields))
-        with self._failing_as(DamagedIndexError, "searched"):
-            hits, total = _search_past_ties(searcher, asked, limit, counted=counted)
-            return build_ranking(*_keys_and_scores(searcher, hits), limit=limit, total=total)
-
-    def having_words(
-        self, words: TextQuery, conditions: Iterable[Condition], *, searcher: tantivy.Searcher, limit: int
-    ) -> Ranking:
-        """Rank the searcher's records that meet every condition by the sum of the weights of the words they have."""
-        if not words.terms:
-            return build_ranking((), (), limit=0)
-        each = [tantivy.Query.const_score_query(self._term(ALL, word, 1.0), weight) for word, weight in words.terms]
-        asked = self._meeting(conditions, tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each]))
-        with self._failing_as(DamagedIndexError, "searched"):
-            hits = searcher.search(asked, limit=limit, count=False).hits
-            return build_ranking(*_keys_and_scores(searcher, hits), limit=limit)
-
-    def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
-        """Return how many of the searcher's documents have each token."""
-        with self._failing_as(DamagedIndexError, "searched"):
-            return [searcher.doc_freq(ALL, token) for token in tokens]
-
-    def count_with_terms(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> int:
-        """Return how many of these records have any of the terms."""
-        # Excluding every term takes a third of the time of matching any of them.
-        without = [(tantivy.Occur.MustNot, self._term(ALL, token, 1.0)) for token, _ in query.terms]
-        query_of_the_rest = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Must, self._any_value(KEY, [int(key) for key in keys])), *without]
-        )
-        with self._failing_as(DamagedIndexError, "searched"):
-            return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
-
-    def term_scores(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> NDArray[np.float64]:
-        """Return the score of each term for each of these records, one row per key."""
-        scores = np.zeros((len(keys), len(query.terms)))
-        rows = {int(key): row for row, key in enumerate(keys)}
-        if not rows:
-            return scores
-        these = tantivy.Occur.Must, _unscored(self._any_value(KEY, list(rows)))
-        for column, term in enumerate(query.terms):
-            asked = self._any_term(TextQuery(terms=(term,)), self._text_weights())
-            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
-            with self._failing_as(DamagedIndexError, "searched"):
-                found, each = _keys_and_scores(searcher, searcher.search(both, limit=len(rows), count=False).hits)
-            scores[[rows[key] for key in found.tolist()], column] = each
-        return scores
-
-    def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
-        """Return the keys of all records that meet the conditions, unordered."""
-        every = [
-            (tantivy.Occur.Must, tantivy.Query.all_query()),
-            *(self._clause(condition) for condition in conditions),
-        ]
-        asked, most = tantivy.Query.boolean_query(every), max(searcher.num_docs, 1)
-        with self._failing_as(DamagedIndexError, "searched"):
-            hits = searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
-        return np.array([key for key, _ in hits if key], dtype=np.int64)
-
-    def _read_every_field(self) -> None:
-        """Search once in each field, so that a missing or truncated file is noticed now."""
-        for field in _text_fields(self.spec):
-            self.searcher.search(self._term(field, "", 1.0), limit=1)
 
     def _remove_leftovers(self) -> None:
         """Remove the temporary files and the lists of deleted documents of a writer that was killed before its commit.
@@ -210,7 +143,7 @@ class TextIndex:
                 path.unlink(missing_ok=True)
 
     @contextmanager
-    def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
+    def failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
         """Raise tantivy's errors, which are built-in types, as the given type; also those that it did not foresee."""
         try:
             yield
@@ -223,33 +156,30 @@ class TextIndex:
             self.has_failed = True
             raise DamagedIndexError(f"the text index cannot be {what}: it is damaged") from error
 
-    def _any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
+    def any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
         """Match any of the values; a few are faster as single terms than as a set, one value fifteen times."""
         if len(values) > TERMS_EACH:
             return tantivy.Query.term_set_query(self.schema, field, values)
         each = [tantivy.Query.term_query(self.schema, field, value, index_option="basic") for value in values]
         return each[0] if len(each) == 1 else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
 
-    def _text_weights(self) -> list[tuple[str, float]]:
-        return [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
-
-    def _name_weights(self) -> list[tuple[str, float]]:
-        return [(_boost_name(field.name), 1.0) for field in self.spec.fields_searched_as_names]
-
-    def _any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
+    def any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
+        """Match any of the terms in any of the fields."""
         return tantivy.Query.boolean_query(
             [
-                (tantivy.Occur.Should, self._term(field, token, boost * weight))
+                (tantivy.Occur.Should, self.term(field, token, boost * weight))
                 for token, weight in query.terms
                 for field, boost in weighted_fields
             ]
         )
 
-    def _meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
+    def meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
+        """Match what meets every condition, scored as asked."""
         clauses = [self._clause(condition) for condition in conditions]
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses]) if clauses else asked
 
-    def _term(self, field: str, token: str, weight: float) -> tantivy.Query:
+    def term(self, field: str, token: str, weight: float = 1.0) -> tantivy.Query:
+        """Match a term, scored by BM25."""
         query = tantivy.Query.term_query(self.schema, field, token, index_option="freq")
         return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
@@ -277,16 +207,15 @@ class TextIndex:
 
     def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
         if field == KEY_FIELD:
-            return self._any_value(KEY, [int(value) for value in values])
+            return self.any_value(KEY, [int(value) for value in values])
         terms = [asked_term(field, value) for value in values]
-        return self._any_value(ALL if field == WORDS_FIELD else _filter_name(field), terms)
+        return self.any_value(ALL if field == WORDS_FIELD else _filter_name(field), terms)
 
     def _document(self, row: SegmentRow) -> tantivy.Document:
         document, record = tantivy.Document(), row.record
         document.add_unsigned(KEY, int(row.key))
-        document.add_text(ALL, " ".join(text_tokens(record, self.spec.searched_fields)))
-        for field in self._boosted_fields:
-            document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
+        for name, fields in self._texts.items():
+            document.add_text(name, " ".join(text_tokens(record, fields)))
         entries, numbers = self.values.of(record)
         for filter_name, some in zip(self._term_filters, entries, strict=True):
             for term in dict.fromkeys([entry[0] for entry in some]):
@@ -297,11 +226,81 @@ class TextIndex:
         return document
 
 
-def _schema(spec: CatalogueSpec) -> tantivy.Schema:
+@dataclass(frozen=True, kw_only=True)
+class TextReads:
+    """The reads of a snapshot that its text index answers, as of the commit that the searcher is of."""
+
+    spec: CatalogueSpec
+    text: TextIndex
+    searcher: tantivy.Searcher
+
+    def lexical(
+        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+    ) -> Ranking:
+        """Rank the records in scope that have any of the terms."""
+        conditions, fields = scope.all_conditions(), self.text.name_weights if in_names else self.text.weights
+        require_filterable(conditions, self.spec)
+        if not query.terms or not fields:
+            return build_ranking((), (), limit=0)
+        asked = self.text.meeting(conditions, self.text.any_term(query, fields))
+        with self.text.failing_as(DamagedIndexError, "searched"):
+            hits, total = _search_past_ties(self.searcher, asked, limit, counted=counted)
+            return build_ranking(*_keys_and_scores(self.searcher, hits), limit=limit, total=total)
+
+    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope by the sum of the weights of the words that they have."""
+        if not words.terms:
+            return build_ranking((), (), limit=0)
+        each = [tantivy.Query.const_score_query(self.text.term(ALL, word), weight) for word, weight in words.terms]
+        any_word = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
+        asked = self.text.meeting(scope.all_conditions(), any_word)
+        return build_ranking(*self._search(asked, limit=limit), limit=limit)
+
+    def _search(self, asked: tantivy.Query, *, limit: int) -> tuple[NDArray[np.int64], Sequence[float]]:
+        with self.text.failing_as(DamagedIndexError, "searched"):
+            return _keys_and_scores(self.searcher, self.searcher.search(asked, limit=limit, count=False).hits)
+
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each of these tokens."""
+        with self.text.failing_as(DamagedIndexError, "searched"):
+            return [self.searcher.doc_freq(ALL, token) for token in tokens]
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+        # Excluding every term takes a third of the time of matching any of them.
+        without = [(tantivy.Occur.MustNot, self.text.term(ALL, token)) for token, _ in query.terms]
+        these = tantivy.Occur.Must, self.text.any_value(KEY, [int(key) for key in keys])
+        rest = _unscored(tantivy.Query.boolean_query([these, *without]))
+        with self.text.failing_as(DamagedIndexError, "searched"):
+            return len(keys) - _count_of(self.searcher.search(rest, limit=1, count=True))
+
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record."""
+        scores = np.zeros((len(keys), len(query.terms)))
+        rows = {int(key): row for row, key in enumerate(keys)}
+        if not rows:
+            return scores
+        these = tantivy.Occur.Must, _unscored(self.text.any_value(KEY, list(rows)))
+        for column, term in enumerate(query.terms):
+            asked = self.text.any_term(TextQuery(terms=(term,)), self.text.weights)
+            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
+            found, each = self._search(both, limit=len(rows))
+            scores[[rows[key] for key in found.tolist()], column] = each
+        return scores
+
+    def keys_meeting(self, conditions: Iterable[Condition]) -> NDArray[np.int64]:
+        """Return the keys of all records that meet the conditions, unordered."""
+        asked, most = self.text.meeting(conditions, tantivy.Query.all_query()), max(self.searcher.num_docs, 1)
+        with self.text.failing_as(DamagedIndexError, "searched"):
+            hits = self.searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
+        return np.array([key for key, _ in hits if key], dtype=np.int64)
+
+
+def _schema(spec: CatalogueSpec, text_fields: Iterable[str]) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(KEY, indexed=True, fast=True)
     builder.add_unsigned_field(MARKER, indexed=True, fast=True)
-    for name in _text_fields(spec):
+    for name in text_fields:
         builder.add_text_field(name, tokenizer_name=TOKENIZER, index_option="freq")
     for name in term_fields(spec):
         builder.add_text_field(_filter_name(name), tokenizer_name="raw", index_option="basic")
@@ -309,17 +308,6 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
         if field.is_numeric:
             builder.add_float_field(_filter_name(field.name), indexed=True, fast=True)
     return builder.build()
-
-
-def _text_fields(spec: CatalogueSpec) -> list[str]:
-    """Return the index's fields of tokens."""
-    apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
-    return [ALL, *(_boost_name(field.name) for field in apart)]
-
-
-def _whitespace() -> tantivy.TextAnalyzer:
-    """Return the tokenizer of the index: texts are already analysed, and only split at spaces."""
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
 def _boost_name(field: str) -> str:

@@ -3,14 +3,13 @@
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import cast
+from typing import Self, TypeVar, cast
 
 import numpy as np
-import tantivy
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
@@ -18,11 +17,11 @@ from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, b
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.columns import Mask, TermColumn
+from stackroom.shelf.columns import Mask
 from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.store import Store, StoreState
-from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.text_index import TextReads
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
 from stackroom.shelf.series import Work, decode_work, work_of
@@ -35,7 +34,6 @@ from stackroom.shelf.terms import (
     require_filterable,
     text_columns,
 )
-from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
 CACHED_RECORDS = 1_000
@@ -44,6 +42,7 @@ MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
 Integers = NDArray[np.int64]
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,23 +65,23 @@ class StoreView(ABC):
         """The state of the store that this snapshot is of."""
         return StoreState(self.change_no, self.vector_no, self.history)
 
+    def as_stale(self, reason: str) -> Self:
+        """Return the same snapshot, marked as one that lags behind the store."""
+        return replace(self, stale=reason)
+
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible, in key order."""
         known = {key: record for key in keys if (record := self._last_records.get(key)) is not None}
-        missing = [key for key in keys if key not in known]
-        if missing:
-            known |= self._fetch_missing(missing)
+        if missing := [key for key in keys if key not in known]:
+            found = self.store.fetch(missing, as_of=self.change_no)
+            known |= found
+            if len(found) <= CACHED_RECORDS:
+                with self._record_guard:
+                    self._last_records.update(found)
+                    for key in list(islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))):
+                        del self._last_records[key]
         sees = scope.visibility.sees
         return {key: known[key] for key in sorted(known) if sees(known[key].audiences)}
-
-    def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
-        found = self.store.fetch(keys, as_of=self.change_no)
-        if len(found) <= CACHED_RECORDS:
-            with self._record_guard:
-                self._last_records.update(found)
-                for key in list(islice(self._last_records, max(0, len(self._last_records) - CACHED_RECORDS))):
-                    del self._last_records[key]
-        return found
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where the records exist and are visible."""
@@ -129,24 +128,17 @@ def join_occurrences(parts: Sequence[EntryOccurrences]) -> Occurrences:
     """Join the occurrences of several segments, which have different records."""
     spellings: dict[str, Counter[str]] = {}
     for part in parts:
-        for (term, _, value), count in _counted(part):
-            spellings.setdefault(term, Counter())[value] += count
+        counts = np.bincount(part.entries, minlength=len(part.names)).tolist()
+        for (term, _, value), count in zip(part.names, counts, strict=True):
+            if count:
+                spellings.setdefault(term, Counter())[value] += count
     places = {term: place for place, term in enumerate(sorted(spellings))}
     joined = [_of_terms(part, places) for part in parts]
     return Occurrences(
-        values=[_usual(spellings[term]) for term in places],
+        values=[min(some, key=lambda value: (-some[value], value)) for some in map(spellings.__getitem__, places)],
         indexes=np.concatenate([indexes for indexes, _ in joined] or [np.empty(0, np.int64)]),
         keys=np.concatenate([keys for _, keys in joined] or [np.empty(0, np.int64)]),
     )
-
-
-def _counted(part: EntryOccurrences) -> Iterable[tuple[Entry, int]]:
-    counts = np.bincount(part.entries, minlength=len(part.names)).tolist()
-    return ((name, count) for name, count in zip(part.names, counts, strict=True) if count)
-
-
-def _usual(spellings: Counter[str]) -> str:
-    return min(spellings, key=lambda value: (-spellings[value], value))
 
 
 def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Integers, Integers]:
@@ -162,7 +154,7 @@ def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Intege
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedView(StoreView):
+class EmbeddedView(StoreView, TextReads):
     """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces.
 
     Of a snapshot for a caller who may not see every record, both masks leave out the others, and the text index is one
@@ -173,8 +165,6 @@ class EmbeddedView(StoreView):
     tail: Segment
     base_alive: Mask | None
     tail_alive: Mask | None = None
-    text: TextIndex
-    searcher: tantivy.Searcher
     seen: SeenTexts
     promises: None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
@@ -191,17 +181,21 @@ class EmbeddedView(StoreView):
         """How many records have a text without a vector yet."""
         if self.model is None:
             return 0
-        alive = self._alive([None] * len(self._segments))
-        return sum(_count_awaiting(one, mask) for one, mask in zip(self._segments, alive, strict=True))
+        masks = self._alive([segment.awaiting for segment in self._segments])
+        return sum(
+            int(np.count_nonzero(mask))
+            for segment, mask in zip(self._segments, masks, strict=True)
+            if segment.awaiting is not None and mask is not None
+        )
 
     def seen_by(self, visibility: Visibility) -> "EmbeddedView":
         """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
         if visibility.audiences is None:
             return self
         audiences = visibility.audiences & self._audiences
-        if audiences not in self._seen_by:
-            self._seen_by[audiences] = self._limited_to(Scope(visibility=Visibility(audiences)))
-        return self._seen_by[audiences]
+        if (known := self._seen_by.get(audiences)) is None:
+            known = self._seen_by[audiences] = self._limited_to(Scope(visibility=Visibility(audiences)))
+        return known
 
     @cached_property
     def _audiences(self) -> frozenset[str]:
@@ -225,34 +219,6 @@ class EmbeddedView(StoreView):
             _last_records={},
             _mask_guard=threading.Lock(),
         )
-
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
-        """Rank the records in scope that have any of the terms."""
-        conditions = scope.all_conditions()
-        require_filterable(conditions, self.spec)
-        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, counted=counted)
-
-    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope that have any of the terms in a field that is searched as a name."""
-        conditions = scope.all_conditions()
-        require_filterable(conditions, self.spec)
-        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True, counted=False)
-
-    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope by the sum of the weights of the words that they have."""
-        return self.text.having_words(words, scope.all_conditions(), searcher=self.searcher, limit=limit)
-
-    def frequencies(self, tokens: Sequence[str]) -> list[int]:
-        """Return how many records have each of these tokens."""
-        return self.text.frequencies(tokens, searcher=self.searcher)
-
-    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
-        """Return how many of these records have any of the terms."""
-        return self.text.count_with_terms(query, keys, searcher=self.searcher)
-
-    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
-        """Return what each term adds to the score of each record."""
-        return self.text.term_scores(query, keys, searcher=self.searcher)
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
@@ -296,23 +262,24 @@ class EmbeddedView(StoreView):
 
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
-        titles: dict[int, str] = {}
-        for segment, here, rows in self._placed(keys):
-            titles |= zip(here.tolist(), segment.titles.first_names(rows), strict=True)
-        return [titles.get(place, "") for place in range(len(keys))]
+        return self._each(keys, lambda segment, rows: segment.titles.first_names(rows), missing="")
 
     def _texts(self, name: str, keys: Sequence[Key]) -> list[bytes]:
-        texts: dict[int, bytes] = {}
-        for segment, here, rows in self._placed(keys):
-            texts |= zip(here.tolist(), segment.columns.texts[name].texts_at(rows), strict=True)
-        return [texts[place] for place in range(len(keys))]
+        return self._each(keys, lambda segment, rows: segment.columns.texts[name].texts_at(rows), missing=b"")
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return the terms of a column for each of these keys."""
-        found: dict[int, frozenset[str]] = {}
+        return self._each(keys, lambda segment, rows: segment.columns.terms[field].terms_at(rows), missing=frozenset())
+
+    def _each(
+        self, keys: Sequence[Key], read: Callable[[Segment, Integers], list[ValueT]], *, missing: ValueT
+    ) -> list[ValueT]:
+        """Return what the segments have of each of these keys."""
+        values = [missing] * len(keys)
         for segment, here, rows in self._placed(keys):
-            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows), strict=True))
-        return [found.get(index, frozenset()) for index in range(len(keys))]
+            for place, value in zip(here.tolist(), read(segment, rows), strict=True):
+                values[place] = value
+        return values
 
     def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return how many of the terms each of these keys has in a column."""
@@ -325,7 +292,7 @@ class EmbeddedView(StoreView):
         """Return the number of a column for each of these keys."""
         values = np.full(len(keys), np.nan)
         for segment, here, rows in self._placed(keys):
-            values[here] = segment.columns.numbers[field].values[rows]
+            values[here] = segment.columns.numbers[field][rows]
         return values
 
     def _placed(self, keys: Sequence[Key]) -> Iterator[tuple[Segment, Integers, Integers]]:
@@ -365,10 +332,11 @@ class EmbeddedView(StoreView):
     def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
         """Return which records in scope have which values of a field."""
         require_countable(field, self.spec)
-        parts = [
-            _part(segment.columns.terms[field], mask, segment.keys)
-            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
-        ]
+        parts = []
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            column = segment.columns.terms[field]
+            entries, rows = column.occurrences(mask)
+            parts.append(EntryOccurrences(names=column.entries, entries=entries, keys=segment.keys[rows]))
         return join_occurrences(parts)
 
     def count(self, scope: Scope) -> int:
@@ -416,8 +384,9 @@ class EmbeddedView(StoreView):
         masks = [segment.columns.mask(of_columns) for segment in self._segments]
         if not of_index:
             return masks
-        keys = self.text.keys_meeting(of_index, searcher=self.searcher)
-        return [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
+        keys = self.keys_meeting(of_index)
+        having = [np.isin(segment.keys, keys) for segment in self._segments]
+        return [one if mask is None else one & mask for one, mask in zip(having, masks, strict=True)]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
         alive = (self.base_alive, self.tail_alive)
@@ -425,11 +394,6 @@ class EmbeddedView(StoreView):
             mask if one is None else one if mask is None else mask & one
             for mask, one in zip(masks, alive, strict=False)
         ]
-
-
-def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> EntryOccurrences:
-    entries, rows = column.occurrences(mask)
-    return EntryOccurrences(names=column.entries, entries=entries, keys=keys[rows])
 
 
 def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
@@ -441,19 +405,6 @@ def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
     alive = np.ones(base.columns.size, dtype=bool)
     alive[dead] = False
     return alive
-
-
-def _count_awaiting(segment: Segment, alive: Mask | None) -> int:
-    """Count the rows that await a vector."""
-    if segment.awaiting is None:
-        return 0
-    return int(np.count_nonzero(segment.awaiting if alive is None else segment.awaiting & alive))
-
-
-def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
-    """Return the rows of the mask that have one of the keys."""
-    having: Mask = np.isin(segment.keys, keys)
-    return having if mask is None else having & mask
 
 
 def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:

@@ -22,10 +22,10 @@ import psycopg
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.store import SPEC_MARK, Store, StoreState
-from stackroom.shelf.embedded.store_file import COPY_MARK, SCHEMA, SCHEMA_VERSION
-from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.embedded.store import INDEXED_VECTORS, SPEC_MARK, STORED_VECTORS, Store, StoreState
+from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_meta
 from stackroom.shelf.port import KeyRange
+from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.shared_index import SharedIndex
 from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
 
@@ -56,6 +56,8 @@ def names_of(table: str) -> str:
 class FollowedStore(Store):
     """Implements the methods of `Store` on a copy that follows a database."""
 
+    database: StoreDatabase
+
     def __init__(self, path: Path, spec: CatalogueSpec, database: StoreDatabase, *, shared_index_mb: int) -> None:
         super().__init__(path, spec)
         self.database = database
@@ -75,10 +77,9 @@ class FollowedStore(Store):
         """Make the copy, where this server has none yet."""
         if self._db().pragma("user_version") == 0:
             with self._writing_file() as db:
-                db.execute(SCHEMA)
-                db.pragma("user_version", SCHEMA_VERSION)
+                create_tables(db)
         if self.find_mark(TOKEN) is None:
-            self._pull()
+            self.require_current()
 
     def close(self) -> None:
         """Close every connection."""
@@ -108,17 +109,15 @@ class FollowedStore(Store):
         if seen is None:
             return
         is_behind = seen.token != self.find_mark(TOKEN)
-        self._behind = "another server is writing" if is_behind and self._is_withheld(seen) else ""
+        # A mark that was left behind is ignored.
+        is_withheld = is_behind and seen.is_withheld and self.database.is_written_by_another()
+        self._behind = "another server is writing" if is_withheld else ""
         if is_behind and not self._behind:
             try:
-                self._pull()
+                self.require_current()
             except DatabaseLostError:
                 return  # the copy stays as old as it says
         self._seen, self._seen_at = seen, time.time()
-
-    def require_current(self) -> None:
-        """Bring the copy up to the database; raise where that does not answer."""
-        self._pull()
 
     def why_stale(self) -> str | None:
         """Return why the copy may be older than the records, and how old it is; None where it is not."""
@@ -140,10 +139,6 @@ class FollowedStore(Store):
             with suppress(DatabaseLostError):
                 self.database.note_published(vector_no)
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Keep writers on other servers away over several steps."""
-        return self.database.exclusive()
-
     def count_unembedded(self) -> int:
         """Return how many different texts lack a vector of the present model on all servers."""
         self.follow()
@@ -161,36 +156,10 @@ class FollowedStore(Store):
         is_shared = self._shared_index_bytes and self.count() >= LEAST_SHARED
         return SharedIndex(self.database, copied, most_bytes=self._shared_index_bytes) if is_shared else None
 
-    def find_progress(self) -> Mapping[str, Any]:
-        """Return how far the workers of all servers are."""
-        return self.database.find_progress()
-
-    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Keep embedders on other servers away."""
-        return self.database.sole_embedder(wait_s=wait_s)
-
-    @contextmanager
-    def withheld(self) -> Iterator[None]:
-        """Keep the copies of other servers at the state before until the block ends. The write lock is held."""
-        self.database.note("withheld", True)
-        try:
-            yield
-        finally:
-            self.database.note("withheld", False)
-
-    def _is_withheld(self, seen: DatabaseState) -> bool:
-        """Tell whether a writer on another server withholds its update; a mark that was left behind is ignored."""
-        return seen.is_withheld and self.database.is_written_by_another()
-
     def mark_as_copy(self, revision: int, token: str) -> None:
         """Note that the file has everything of a transaction of the database."""
         with self._writing_file() as db:
             set_meta(db, {REVISION: str(revision), TOKEN: token})
-
-    def find_mark(self, name: str) -> str | None:
-        """Return a row of `meta`."""
-        row = self._find_row("SELECT value FROM meta WHERE name = ?", (name,))
-        return None if row is None else str(row[0])
 
     def remove_vectors(self, rows: Sequence[int]) -> None:
         """Replace stored vectors that are damaged by those of the database."""
@@ -218,28 +187,32 @@ class FollowedStore(Store):
                     raise
                 logger.warning("the copy of catalogue '%s' missed a write; it follows", self.spec.name)
 
-    def _pull(self) -> None:
+    def require_current(self) -> None:
+        """Bring the copy up to the database; raise where that does not answer."""
         with self._writing_file() as db, self.database.reading() as remote:
             self._copy_rows(remote, db)
 
     def _copy_rows(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
         """Bring the copy up to what a transaction of the database sees."""
-        revision, token = (_find_meta(db, name) for name in (REVISION, TOKEN))
+        own = dict(db.execute("SELECT name, value FROM meta"))
+        revision, token = own.get(REVISION), own.get(TOKEN)
         last, last_token = remote.execute("SELECT revision, token FROM state").fetchone() or (0, "")
         if token == last_token:
             return
-        known = remote.execute("SELECT token FROM writes WHERE revision = %s", (int(revision or 0),)).fetchone()
+        since = int(revision or 0)
+        known = remote.execute("SELECT token FROM writes WHERE revision = %s", (since,)).fetchone()
         is_continued = revision is not None and known == (token,)
         if not is_continued:
             self._empty(db)
-        since = int(revision or 0) if is_continued else 0
+            since = 0
         self._copy_changes(remote, db)
         for table in ("records", "embeddings"):
             query = f"SELECT {names_of(table)} FROM {table} WHERE revision > %s"
             insert_rows(db, table, _iter_rows(remote, query, since))
         meta = dict(remote.execute("SELECT name, value FROM meta").fetchall())
-        if is_continued and meta.get("model") != _find_meta(db, "model"):
-            _remove_other_sizes(db, meta)
+        if is_continued and meta.get("model") != own.get("model"):
+            sized = meta["model"], 4 * int(meta["dimension"])  # as a switch of the model does
+            db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", sized)
         set_meta(db, {**meta, REVISION: str(last), TOKEN: last_token})
 
     def _copy_changes(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
@@ -286,17 +259,6 @@ def reserve_keys(db: apsw.Connection, highest: int) -> None:
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (highest,))
 
 
-def _remove_other_sizes(db: apsw.Connection, meta: Mapping[str, str]) -> None:
-    """Remove vectors of another length than the model's, as a switch of the model does."""
-    query = "DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?"
-    db.execute(query, (meta["model"], 4 * int(meta["dimension"])))
-
-
-def _find_meta(db: apsw.Connection, name: str) -> str | None:
-    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).get
-    return None if found is None else str(found)
-
-
 def _shared_meta(db: apsw.Connection) -> dict[str, str]:
     return shared_of(db.execute("SELECT name, value FROM meta"))
 
@@ -304,11 +266,6 @@ def _shared_meta(db: apsw.Connection) -> dict[str, str]:
 def shared_of(rows: Iterable[Any]) -> dict[str, str]:
     """Return the rows of `meta` that a database has too."""
     return {name: value for name, value in rows if name in SHARED}
-
-
-def set_meta(db: apsw.Connection, values: Mapping[str, str]) -> None:
-    """Write rows of `meta`."""
-    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
 @contextmanager
@@ -331,24 +288,28 @@ def _send(
     writer: WriteTransaction, db: apsw.Connection, touched: Mapping[str, set[int]], before: Mapping[str, str]
 ) -> None:
     """Send the rows that a transaction of the copy has touched, and note in the copy that it has them."""
-    revision = writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
+    writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
     meta = _shared_meta(db)
     if meta.get("model") != before.get("model"):
         query = "DELETE FROM embeddings WHERE model = %s AND length(vector) <> %s"
         writer.db.execute(query, (meta["model"], 4 * int(meta["dimension"])))
     if touched["records"]:
         writer.db.execute("DELETE FROM records WHERE key = ANY(%s)", (list(touched["records"]),))
-    for table, columns in COLUMNS.items():
-        rows = rows_numbered(db, table, sorted(touched[table]))
-        if table == "changes":
-            writer.copy(table, columns, rows)
-        else:
-            writer.copy(table, f"{columns}, revision int8", ((*row, revision) for row in rows))
+    for table in COLUMNS:
+        send_rows(writer, table, rows_numbered(db, table, sorted(touched[table])), revision=writer.revision)
     upsert = "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    for name, value in meta.items():
-        if before.get(name) != value:
-            writer.db.execute(upsert, (name, value))
-    set_meta(db, {REVISION: str(revision), TOKEN: writer.token})
+    writer.db.cursor().executemany(upsert, [pair for pair in meta.items() if before.get(pair[0]) != pair[1]])
+    set_meta(db, {REVISION: str(writer.revision), TOKEN: writer.token})
+
+
+def send_rows(writer: WriteTransaction, table: str, rows: Iterable[Sequence[Any]], *, revision: int) -> None:
+    """Add rows to a table of the database; all but those of the log have the revision that they were written by."""
+    columns, last = (COLUMNS[table], ()) if table == "changes" else (f"{COLUMNS[table]}, revision int8", (revision,))
+    names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
+    with copying(writer.db, f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row((*row, *last))
 
 
 def rows_numbered(db: apsw.Connection, table: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -4,14 +4,13 @@ The rows are copied while the catalogue is in use. Then, under its write lock, w
 by the checksums of all rows and sent, with the state of the store, in one transaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 from stackroom.errors import StorageError
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.store_file import SUMMED
-from stackroom.shelf.postgres.followed_store import COLUMNS, ROWS_AT_ONCE, names_of, rows_numbered, shared_of
+from stackroom.shelf.postgres.followed_store import COLUMNS, ROWS_AT_ONCE, names_of, rows_numbered, send_rows, shared_of
 from stackroom.shelf.postgres.store_database import StoreDatabase, WriteTransaction
 
 FIRST = 1
@@ -34,20 +33,13 @@ def _copy_batch(store: Store, database: StoreDatabase, table: str, mark: str) ->
     columns = ORDERED_BY[table]
     last_first = ", ".join(f"{column} DESC" for column in columns.split(", "))
     with database.writing(mark=mark) as writer:
-        last = writer.find_row(f"SELECT {columns} FROM {table} ORDER BY {last_first} LIMIT 1")
+        last = writer.db.execute(f"SELECT {columns} FROM {table} ORDER BY {last_first} LIMIT 1").fetchone()
         where = f"WHERE ({columns}) > ({', '.join('?' * len(last))})" if last else ""
         query = f"SELECT {names_of(table)} FROM {table} {where} ORDER BY {columns} LIMIT {ROWS_AT_ONCE}"
-        rows = list(store.select(query, last or ()))
-        _send(writer, table, rows)
+        rows = list(store.rows(query, last or ()))
+        send_rows(writer, table, rows, revision=FIRST)
         database.commit(writer)
     return len(rows)
-
-
-def _send(writer: WriteTransaction, table: str, rows: Sequence[Any]) -> None:
-    if table == "changes":
-        writer.copy(table, COLUMNS[table], rows)
-    else:
-        writer.copy(table, f"{COLUMNS[table]}, revision int8", ((*row, FIRST) for row in rows))
 
 
 def settle(store: Store, database: StoreDatabase, mark: str) -> str:
@@ -55,13 +47,12 @@ def settle(store: Store, database: StoreDatabase, mark: str) -> str:
     with database.writing(mark=mark) as writer:
         for table in ("records", "embeddings"):
             _send_differences(store, writer, table)
-        last = writer.find_row("SELECT coalesce(max(change_no), 0) FROM changes")
-        _send(
-            writer,
-            "changes",
-            list(store.select(f"SELECT {names_of('changes')} FROM changes WHERE change_no > ?", last)),
-        )
-        writer.replace_meta(shared_of(store.select("SELECT name, value FROM meta")))
+        last = writer.db.execute("SELECT coalesce(max(change_no), 0) FROM changes").fetchone()
+        changes = list(store.rows(f"SELECT {names_of('changes')} FROM changes WHERE change_no > ?", last))
+        send_rows(writer, "changes", changes, revision=FIRST)
+        meta = shared_of(store.rows("SELECT name, value FROM meta"))
+        writer.db.execute("DELETE FROM meta")
+        writer.db.cursor().executemany("INSERT INTO meta VALUES (%s, %s)", list(meta.items()))
         writer.begin_history(store.change_no(), revision=FIRST)
         database.commit(writer)
     return writer.token
@@ -69,12 +60,14 @@ def settle(store: Store, database: StoreDatabase, mark: str) -> str:
 
 def _send_differences(store: Store, writer: WriteTransaction, table: str) -> None:
     columns = ORDERED_BY[table]
-    there = {tuple(key): told for *key, told in writer.rows(f"SELECT {columns}, sum FROM {table}")}
-    here = {tuple(key): (told, row) for *key, told, row in store.select(f"SELECT {columns}, sum, rowid FROM {table}")}
-    writer.delete(table, columns, [key for key, told in there.items() if key not in here or here[key][0] != told])
+    there = {tuple(key): told for *key, told in writer.db.execute(f"SELECT {columns}, sum FROM {table}")}
+    here = {tuple(key): (told, row) for *key, told, row in store.rows(f"SELECT {columns}, sum, rowid FROM {table}")}
+    outdated = [key for key, told in there.items() if key not in here or here[key][0] != told]
+    places = " AND ".join(f"{column} = %s" for column in columns.split(", "))
+    writer.db.cursor().executemany(f"DELETE FROM {table} WHERE {places}", outdated)
     fresh = [row for key, (told, row) in here.items() if key not in there or there[key] != told]
     with closing(store.connect()) as db:
-        _send(writer, table, list(rows_numbered(db, table, sorted(fresh))))
+        send_rows(writer, table, list(rows_numbered(db, table, sorted(fresh))), revision=FIRST)
 
 
 def verify(store: Store, database: StoreDatabase) -> dict[str, int]:
@@ -83,11 +76,9 @@ def verify(store: Store, database: StoreDatabase) -> dict[str, int]:
     with database.reading() as remote:
         for table in COLUMNS:
             query = f"SELECT count(*), coalesce(sum(sum % 1000003), 0), coalesce(sum(sum % 2147483647), 0) FROM {table}"
-            here = [int(value) for value in next(store.select(query))]
+            here = [int(value) for value in next(store.rows(query))]
             there = [int(value) for value in remote.execute(query).fetchone() or ()]
-            (damaged,) = remote.execute(f"SELECT count(*) FROM {table} WHERE sum <> {_sum_of(table)}").fetchone() or (
-                0,
-            )
+            ((damaged,),) = remote.execute(f"SELECT count(*) FROM {table} WHERE sum <> {_sum_of(table)}").fetchall()
             if here != there or damaged:
                 raise StorageError(
                     f"{table}: {here[0]} rows here, {there[0]} in the database, {damaged} damaged there; nothing was "
@@ -99,11 +90,9 @@ def verify(store: Store, database: StoreDatabase) -> dict[str, int]:
 
 def _sum_of(table: str) -> str:
     """Return the expression by which PostgreSQL computes the checksum of a row: see `row_sum`."""
-    parts = " || ".join(_sum_part(column) for column in SUMMED[table].split(", "))
-    return f"('x' || encode(substring(sha256({parts}) from 1 for 8), 'hex'))::bit(64)::bigint"
-
-
-def _sum_part(column: str) -> str:
-    value = column if column in BYTES else f"convert_to({column}::text, 'UTF8')"
-    measured = f"convert_to(length({value})::text || ':', 'UTF8') || {value}"
-    return f"CASE WHEN {column} IS NULL THEN '-'::bytea ELSE {measured} END"
+    parts = []
+    for column in SUMMED[table].split(", "):
+        value = column if column in BYTES else f"convert_to({column}::text, 'UTF8')"
+        measured = f"convert_to(length({value})::text || ':', 'UTF8') || {value}"
+        parts.append(f"CASE WHEN {column} IS NULL THEN '-'::bytea ELSE {measured} END")
+    return f"('x' || encode(substring(sha256({' || '.join(parts)}) from 1 for 8), 'hex'))::bit(64)::bigint"

@@ -109,18 +109,15 @@ class SharedWork:
         """Cut keys into ranges, unless there are some left of the plan before."""
         with self._db.transaction():
             self._db.execute("LOCK TABLE work IN SHARE ROW EXCLUSIVE MODE")
-            if self._is_left():
+            if count_left(self._db, self._kind):
                 return
             self._db.execute("DELETE FROM work WHERE kind = %s", (self._kind,))
             if keys is not None:
                 plan(self._db, self._kind, keys, step=step)
 
-    def _is_left(self) -> bool:
-        return count_left(self._db, self._kind) > 0
-
     def _take(self) -> KeyRange | None:
         """Hold a range that no other worker holds; None where all are done."""
-        if not wait_for(lambda: self._has_taken() or not self._is_left(), within_s=self._wait_s):
+        if not wait_for(lambda: self._has_taken() or not count_left(self._db, self._kind), within_s=self._wait_s):
             raise EmbeddingElsewhereError("other workers have what is left")
         return self._held
 
@@ -141,13 +138,6 @@ class SharedWork:
         self._db.execute(DONE, (self._worker, self.items, seconds, self._kind, self._held.after))
         self._db.execute("COMMIT")  # commit point of a range
         self._held = None
-
-
-def share_embedding(db: psycopg.Connection[Any], unembedded: KeyRange | None, *, wait_s: float) -> SharedWork:
-    """Return the work of embedding the texts of these keys, or what is left of it."""
-    work = SharedWork(db, EMBEDDING, wait_s=wait_s)
-    work.plan_anew(unembedded, step=KEYS_AT_ONCE)
-    return work
 
 
 def plan(db: psycopg.Connection[Any], kind: str, keys: KeyRange, *, step: int) -> None:

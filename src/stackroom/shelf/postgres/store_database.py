@@ -14,8 +14,8 @@ import selectors
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import psycopg
@@ -24,9 +24,8 @@ from psycopg import pq, sql
 from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.sending import copying
+from stackroom.shelf.postgres.shared_work import EMBEDDING, KEYS_AT_ONCE, SharedWork, find_progress, wait_for
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
-from stackroom.shelf.postgres.shared_work import SharedWork, find_progress, share_embedding, wait_for
 
 LAYOUT = 1
 TABLES = """
@@ -120,9 +119,8 @@ class StoreDatabase:
         """How many blocks of `exclusive` there are; the lock goes with the connection that took it."""
         self.is_lost = False
         self._opened: list[psycopg.Connection[Any]] = []
-        weakref.finalize(
-            self, _close_all, self._opened
-        )  # a shelf that is let go of is used until its last view is gone
+        # A shelf that is let go of is used until its last view is gone.
+        weakref.finalize(self, _close_all, self._opened)
 
     def close(self) -> None:
         """Close the connections."""
@@ -197,12 +195,13 @@ class StoreDatabase:
         A catalogue that is being moved here is written to by whoever knows its mark.
         """
         with self._working() as db:
-            writer = WriteTransaction(db, secrets.token_hex(16))
             try:
                 db.execute("BEGIN")
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
-                writer.take(db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone(), mark)
-                yield writer
+                moved_to, revision = db.execute("SELECT moved_to, revision FROM state FOR UPDATE").fetchone() or ("", 0)
+                if moved_to != mark:
+                    raise StorageError("the catalogue was moved out of this database; nothing was changed")
+                yield WriteTransaction(db, revision)
             finally:
                 if not db.closed and db.info.transaction_status != pq.TransactionStatus.IDLE:
                     db.execute("ROLLBACK")
@@ -237,10 +236,17 @@ class StoreDatabase:
                 self._held -= 1
 
     @contextmanager
-    def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
-        """Hold the right to add vectors over all servers. A lost connection loses it: some texts are embedded twice."""
-        with self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError):
+    def withheld(self) -> Iterator[None]:
+        """Keep the copies of other servers at the state before until the block ends. The write lock is held."""
+        self.note("withheld", True)
+        try:
             yield
+        finally:
+            self.note("withheld", False)
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to add vectors over all servers. A lost connection loses it: some texts are embedded twice."""
+        return self._locked("embedder", wait_s=wait_s, error_type=EmbeddingElsewhereError)
 
     @contextmanager
     def sole_builder(self, *, wait_s: float) -> Iterator[None]:
@@ -263,7 +269,8 @@ class StoreDatabase:
             query, lock_id = "SELECT pg_try_advisory_lock_shared(%s)", self._lock_id("embedder")
             if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
                 raise EmbeddingElsewhereError(f"catalogue '{self._name}' is embedded by another server alone")
-            with share_embedding(db, unembedded, wait_s=wait_s) as work:
+            with SharedWork(db, EMBEDDING, wait_s=wait_s) as work:
+                work.plan_anew(unembedded, step=KEYS_AT_ONCE)
                 yield work
 
     def find_progress(self) -> dict[str, dict[str, Any]]:
@@ -356,27 +363,19 @@ def _close_all(connections: list[psycopg.Connection[Any]]) -> None:
 class WriteTransaction:
     """A transaction of a store: rows are added to it, then it is committed."""
 
-    def __init__(self, db: psycopg.Connection[Any], token: str) -> None:
+    def __init__(self, db: psycopg.Connection[Any], revision_before: int) -> None:
         self.db = db
-        self.token = token
+        self.token = secrets.token_hex(16)
+        self.revision_before = revision_before
         self.revision = 0
         """The number of this transaction; 0 while it has written nothing."""
         self.is_committed = False
-        self._last = 0
 
-    def take(self, row: tuple[Any, ...] | None, mark: str) -> None:
-        """Take the state that was locked; refuse to write where the records were moved away."""
-        moved_to, self._last = row or ("", 0)
-        if moved_to != mark:
-            raise StorageError("the catalogue was moved out of this database; nothing was changed")
-
-    def begin(self, change_no: int) -> int:
-        """Note that this transaction writes, and return its revision."""
-        self._set_state(change_no, self._last + 1)
-        self.db.execute(
-            f"DELETE FROM writes WHERE at < now() - interval '{WRITES_KEPT}' AND revision < %s", (self._last,)
-        )
-        return self.revision
+    def begin(self, change_no: int) -> None:
+        """Note that this transaction writes."""
+        self._set_state(change_no, self.revision_before + 1)
+        kept = f"DELETE FROM writes WHERE at < now() - interval '{WRITES_KEPT}' AND revision < %s"
+        self.db.execute(kept, (self.revision_before,))
 
     def begin_history(self, change_no: int, *, revision: int) -> None:
         """Make this transaction the one that everything in the database comes from."""
@@ -389,32 +388,6 @@ class WriteTransaction:
         self.db.execute(insert, (revision, self.token, change_no))
         update = "UPDATE state SET change_no = %s, revision = %s, token = %s"
         self.db.execute(update, (change_no, revision, self.token))
-
-    def rows(self, query: str) -> "psycopg.Cursor[Any]":
-        """Return the rows of a query."""
-        return self.db.execute(query)
-
-    def find_row(self, query: str) -> Any:
-        """Return the first row of a query; None where there is none."""
-        return self.rows(query).fetchone()
-
-    def delete(self, table: str, columns: str, keys: Sequence[tuple[Any, ...]]) -> None:
-        """Delete the rows that have these values in the columns."""
-        places = " AND ".join(f"{column} = %s" for column in columns.split(", "))
-        self.db.cursor().executemany(f"DELETE FROM {table} WHERE {places}", keys)
-
-    def replace_meta(self, meta: Mapping[str, str]) -> None:
-        """Replace the rows of `meta`."""
-        self.db.execute("DELETE FROM meta")
-        self.db.cursor().executemany("INSERT INTO meta VALUES (%s, %s)", list(meta.items()))
-
-    def copy(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Add rows to a table; the columns are given with their types, as `key int8`."""
-        names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
-        with copying(self.db, f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(types)
-            for row in rows:
-                copy.write_row(row)
 
 
 def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float, monotonic: Callable[[], float]) -> list[str]:

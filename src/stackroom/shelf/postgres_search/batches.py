@@ -1,16 +1,17 @@
 """Records of one block on their way into the tables: their terms are numbered at once, and each table written once."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import psycopg
 
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key
 from stackroom.model.vectors import Vector, centre
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.postgres_search.copying import FALSE, TRUE, bytes_array, copy_rows, half_vectors, number_arrays
-from stackroom.shelf.postgres_search.documents import ALL_WORDS, GRAMS, Document, TermParts, gram_sizes, name_number
 from stackroom.shelf.postgres_search.postings import (
     MOST_IN_A_BYTE,
     TERM_POSTING,
@@ -20,7 +21,17 @@ from stackroom.shelf.postgres_search.postings import (
     merge_blocks,
     places_of,
 )
-from stackroom.shelf.postgres_search.terms import Numbers
+from stackroom.shelf.postgres_search.terms import (
+    ALL_WORDS,
+    GRAMS,
+    Numbers,
+    TermParts,
+    gram_sizes,
+    name_number,
+    text_groups,
+)
+from stackroom.shelf.terms import ColumnValues, term_fields, text_columns, text_tokens
+from stackroom.text.titles import MAX_NAME_CHARS, name_spellings
 
 FORMER = "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns, posted"
 BLOCKS = "SELECT entry, data FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
@@ -71,71 +82,28 @@ class Lists:
         return np.repeat(np.array(of_records, dtype=np.int64), bounds[1:] - bounds[:-1])
 
 
-class Batch:
-    """Records of one block, with the places of their terms among all that they have, or with the terms' numbers."""
+class PostedRows:
+    """The records of one block as counts and postings have them, with the numbers of their terms."""
 
-    def __init__(self, fields: Iterable[int] = ()) -> None:
-        self.terms: list[TermParts] = []
-        self.numbers: Numbers = np.empty(0, dtype=np.int32)
-        """The numbers of the terms; none where the lists have numbers already."""
+    def __init__(self) -> None:
         self.keys: list[Key] = []
         self.kinds: list[int] = []
         self.lengths: list[Sequence[int]] = []
-        self._documents: list[Document] = []
-        self._of = {field: FieldTerms(field, self.terms) for field in fields}
-        self._columns, self._words, self._posted = Lists(), Lists(), Lists()
+        self.numbers: Numbers = np.empty(0, dtype=np.int32)
+        """The numbers of the terms by their places; none where the lists have numbers already."""
+        self._columns, self._posted = Lists(), Lists()
         self._often: list[int] = []
         self._sizes: list[int] = []
 
-    def add(self, document: Document, kind: int) -> None:
-        """Add a document of a class."""
-        columns = [self._of[field][entry] for field, some in enumerate(document.columns) for entry in some]
-        words = map(self._of[ALL_WORDS].__getitem__, document.words[ALL_WORDS])
-        self._words.add([*words, *map(name_number, document.names)])
-        posted = list[int]()
-        for field, bag in document.words.items():
-            posted += map(self._of[field].__getitem__, bag)
-            self._often += bag.values()
-            self._sizes += [length_code(bag.total())] * len(bag)
-        shortest, longest = gram_sizes(document.names)
-        posted += map(self._of[GRAMS].__getitem__, shortest)
-        self._often += shortest.values()
-        self._sizes += map(longest.__getitem__, shortest)
-        self._documents.append(document)
-        self.add_row(document.key, kind, [bag.total() for bag in document.words.values()], columns, posted)
-
-    def add_row(self, key: Key, kind: int, lengths: Sequence[int], *lists: Sequence[int]) -> None:
-        """Add what counts and postings have of a record."""
+    def add_row(
+        self, key: Key, kind: int, lengths: Sequence[int], columns: Iterable[int], posted: Iterable[int]
+    ) -> None:
+        """Add a record of a class."""
         self.keys.append(key)
         self.kinds.append(kind)
         self.lengths.append(lengths)
-        for own, values in zip((self._columns, self._posted), lists, strict=True):
-            own.add(values)
-
-    def save(self, db: "psycopg.Connection[Any]", stored: Sequence[SegmentRow], mean: Vector | None) -> None:
-        """Add the documents to their table; a mean is subtracted from their vectors."""
-        found = [row.vector for row in stored if row.vector is not None]
-        vectors = iter(
-            half_vectors(np.stack(found) if mean is None else centre(np.stack(found), mean)) if found else ()
-        )
-        numbers = np.array([one.numbers for one in self._documents], dtype=np.float64)
-        copy_rows(
-            db,
-            "documents",
-            (np.array(self.keys, dtype=np.int64), np.array(self.kinds, dtype=np.int32)),
-            *(
-                number_arrays(one.numbered(self.numbers), one.ends)
-                for one in (self._columns, self._words, self._posted)
-            ),
-            *(
-                number_arrays(rows.ravel(), [rows.shape[1] * place for place in range(1, len(rows) + 1)])
-                for rows in (np.array(self.lengths, dtype=np.int32), numbers)
-            ),
-            [bytes_array(one.texts) for one in self._documents],
-            [None if row.vector is None else row.digest for row in stored],
-            [TRUE if row.awaits_vector else FALSE for row in stored],
-            [None if row.vector is None else next(vectors) for row in stored],
-        )
+        self._columns.add(columns)
+        self._posted.add(posted)
 
     @property
     def postings(self) -> Postings:
@@ -158,18 +126,80 @@ class Batch:
         return counted
 
 
-def remove_documents(db: "psycopg.Connection[Any]", keys: Sequence[Key]) -> Batch:
+class Batch(PostedRows):
+    """Records of one block by a spec, with the places of their terms among all that they have."""
+
+    def __init__(self, spec: CatalogueSpec) -> None:
+        super().__init__()
+        self.terms: list[TermParts] = []
+        self._spec, self._values = spec, ColumnValues(spec)
+        self._readers, self._groups = text_columns(spec).values(), text_groups(spec)
+        fields = [*range(len(term_fields(spec))), *self._groups, GRAMS]
+        self._of = {field: FieldTerms(field, self.terms) for field in fields}
+        self._words = Lists()
+        self._rows: list[SegmentRow] = []
+        self._numbers: list[list[float]] = []
+        self._texts: list[bytes] = []
+
+    def add(self, row: SegmentRow, kind: int) -> None:
+        """Add a record of a class."""
+        record, (values, numbers) = row.record, self._values.of(row.record)
+        spelt = [one[:MAX_NAME_CHARS] for name in self._spec.names_of(record) for one in name_spellings(name)]
+        names = list(dict.fromkeys(spelt))
+        bags = {group: Counter(text_tokens(record, fields)) for group, fields in self._groups.items()}
+        columns = [self._of[field][entry] for field, some in enumerate(values) for entry in some]
+        words = map(self._of[ALL_WORDS].__getitem__, bags[ALL_WORDS])
+        self._words.add([*words, *map(name_number, names)])
+        posted = list[int]()
+        for field, bag in bags.items():
+            posted += map(self._of[field].__getitem__, bag)
+            self._often += bag.values()
+            self._sizes += [length_code(bag.total())] * len(bag)
+        shortest, longest = gram_sizes(names)
+        posted += map(self._of[GRAMS].__getitem__, shortest)
+        self._often += shortest.values()
+        self._sizes += map(longest.__getitem__, shortest)
+        self._rows.append(row)
+        self._numbers.append(numbers)
+        self._texts.append(bytes_array(["\n".join(names).encode(), *(read(record) for read in self._readers)]))
+        self.add_row(row.key, kind, [bag.total() for bag in bags.values()], columns, posted)
+
+    def save(self, db: "psycopg.Connection[Any]", mean: Vector | None) -> None:
+        """Add the documents to their table; a mean is subtracted from their vectors."""
+        found = [row.vector for row in self._rows if row.vector is not None]
+        vectors = iter(
+            half_vectors(np.stack(found) if mean is None else centre(np.stack(found), mean)) if found else ()
+        )
+        lists = self._columns, self._words, self._posted
+        tables = np.array(self.lengths, dtype=np.int32), np.array(self._numbers, dtype=np.float64)
+        copy_rows(
+            db,
+            "documents",
+            (np.array(self.keys, dtype=np.int64), np.array(self.kinds, dtype=np.int32)),
+            *(number_arrays(one.numbered(self.numbers), one.ends) for one in lists),
+            *(
+                number_arrays(rows.ravel(), [rows.shape[1] * place for place in range(1, len(rows) + 1)])
+                for rows in tables
+            ),
+            self._texts,
+            [None if row.vector is None else row.digest for row in self._rows],
+            [TRUE if row.awaits_vector else FALSE for row in self._rows],
+            [None if row.vector is None else next(vectors) for row in self._rows],
+        )
+
+
+def remove_documents(db: "psycopg.Connection[Any]", keys: Sequence[Key]) -> PostedRows:
     """Remove documents, and return what counts and postings have of them."""
-    former = Batch()
+    former = PostedRows()
     with db.cursor(binary=True) as cursor:
         for row in cursor.execute(FORMER, (list(keys),)):
             former.add_row(*row)
     return former
 
 
-def save_postings(db: "psycopg.Connection[Any]", block: int, former: Batch | None, fresh: Batch) -> None:
+def save_postings(db: "psycopg.Connection[Any]", block: int, former: PostedRows | None, fresh: PostedRows) -> None:
     """Write the postings of a block that differ from before."""
-    added, gone, before = fresh.postings, (former or Batch()).postings, dict[int, bytes]()
+    added, gone, before = fresh.postings, (former or PostedRows()).postings, dict[int, bytes]()
     if former is not None:
         with db.cursor(binary=True) as cursor:
             touched = np.union1d(gone["entry"], added["entry"]).tolist()
@@ -182,7 +212,7 @@ def save_postings(db: "psycopg.Connection[Any]", block: int, former: Batch | Non
     copy_rows(db, "postings", (entries, np.full(len(changed), block, dtype=np.int32)), list(changed.values()))
 
 
-def save_counts(db: "psycopg.Connection[Any]", former: Batch | None, fresh: Batch) -> None:
+def save_counts(db: "psycopg.Connection[Any]", former: PostedRows | None, fresh: PostedRows) -> None:
     """Count terms in and out, in one order: several writers wait for each other's rows until they commit."""
     signed = [(fresh, 1), *([] if former is None else [(former, -1)])]
     counted = [(one.counted, sign) for one, sign in signed]

@@ -195,21 +195,17 @@ def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: LiteralS
 
 def require_pgvector(connection: "psycopg.Connection[Any]") -> None:
     """Create the extension where it is missing, and refuse one that is too old."""
-    query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-    found = connection.execute(query).fetchone()
-    if found is None:
-        try:
-            with connection.transaction():
-                connection.execute(f"CREATE EXTENSION IF NOT EXISTS vector SCHEMA {EXTENSION_SCHEMA}")
-        except psycopg.errors.UniqueViolation:
-            pass  # another process has created it meanwhile
-        except psycopg.Error as error:
-            raise InputError(
-                f"search in PostgreSQL needs the extension pgvector 0.8 or later: {_first_line(error)}; "
-                "install it, and run as a superuser: CREATE EXTENSION vector"
-            ) from error
-        found = connection.execute(query).fetchone()
-    version = str(found[0]) if found else "0"
+    try:
+        with connection.transaction():
+            connection.execute(f"CREATE EXTENSION IF NOT EXISTS vector SCHEMA {EXTENSION_SCHEMA}")
+    except psycopg.errors.UniqueViolation:
+        pass  # another process has created it meanwhile
+    except psycopg.Error as error:
+        raise InputError(
+            f"search in PostgreSQL needs the extension pgvector 0.8 or later: {_first_line(error)}; "
+            "install it, and run as a superuser: CREATE EXTENSION vector"
+        ) from error
+    ((version,),) = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchall()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise InputError(f"search in PostgreSQL needs pgvector 0.8 or later; this is {version}")
 
@@ -218,7 +214,7 @@ class Generations:
     """The generations of one catalogue's index."""
 
     def __init__(self, connections: Connections, schema: str) -> None:
-        self._connections = connections
+        self.connections = connections
         self._prefix = index_prefix(schema)
 
     def schema(self, generation: int) -> str:
@@ -233,14 +229,14 @@ class Generations:
 
     def create(self, reached: Reached, *, dimension: int | None, parts: int) -> int:
         """Create the empty tables of the next generation, which is not the present one yet, and plan its build."""
-        with self._connections.writing() as db:
+        with self.connections.writing() as db:
             require_pgvector(db)
             db.execute(CONTROL)
             ((first, last, records),) = db.execute(KEYS).fetchall()
         parts = parts or min(1 + records // PART_RECORDS, MOST_PARTS)
         number = max([0, *self._list(), *self._present()]) + 1
         schema = self.schema(number)
-        with self._connections.writing() as db:
+        with self.connections.writing() as db:
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
             enter(db, schema)
             db.execute(TABLES.format(dimension=f"({dimension:d})" if dimension else "") + WORK)
@@ -257,36 +253,36 @@ class Generations:
         last = max(self._list(), default=0)
         if not last or last in self._present():
             return None
-        with self._connections.writing(self.schema(last)) as db:
+        with self.connections.writing(self.schema(last)) as db:
             ((*reached,),) = db.execute("SELECT * FROM reached").fetchall()
         return last, Reached(*reached)
 
     def find_progress(self) -> dict[str, dict[str, Any]]:
         """Return how far the last build is, what it cost, and a failure."""
-        with self._connections.writing(self.schema(max(self._list(), default=0))) as db:
+        with self.connections.writing(self.schema(max(self._list(), default=0))) as db:
             return find_progress(db) if db.execute("SELECT to_regclass('work')").fetchone() != (None,) else {}
 
     def publish(self, generation: int, digest: str) -> None:
         """Make a generation the present one. Commit point of a build."""
-        with self._connections.writing() as db:
+        with self.connections.writing() as db:
             db.execute("DELETE FROM search_index")
             db.execute("INSERT INTO search_index VALUES (%s, %s)", (generation, digest))
 
     def drop_former(self) -> None:
         """Drop the generations that are not the present one and that no snapshot is of."""
         for number in set(self._list()).difference(self._present()):
-            with suppress(StorageError), self._connections.writing() as db:
+            with suppress(StorageError), self.connections.writing() as db:
                 db.execute(f"SET LOCAL lock_timeout = {DROP_WAIT_MS}")
                 db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema(number))))
 
     def _present(self) -> list[int]:
-        with self._connections.writing() as db:
+        with self.connections.writing() as db:
             found = self.find(db)
         return [found[0]] if found else []
 
     def _list(self) -> list[int]:
         prefix = self.schema(0)[:-1]
-        with self._connections.writing() as db:
+        with self.connections.writing() as db:
             query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
             return [int(name.removeprefix(prefix)) for (name,) in db.execute(query, (prefix,))]
 
@@ -294,8 +290,7 @@ class Generations:
 class Snapshot:
     """A transaction that sees one generation of an index as it was when it began. Thread-safe."""
 
-    def __init__(self, connections: Connections, generations: Generations, *, built: int | None = None) -> None:
-        self._connections = connections
+    def __init__(self, generations: Generations, *, built: int | None = None) -> None:
         self._generations = generations
         self._built = built
         """The generation that it is of, where that is not the present one."""
@@ -320,8 +315,10 @@ class Snapshot:
             return cursor.execute(query, values, prepare=False).fetchall()
 
     def _begin(self) -> None:
-        self._connection = self._connections.take()
-        self._letting_go = weakref.finalize(self, self._connections.give_back, self._connection)
+        connections = self._generations.connections
+        self._connection = connections.take()
+        self.close = weakref.finalize(self, connections.give_back, self._connection)
+        """Ends the transaction."""
         with failing_as_storage():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             found = (self._built, "") if self._built else self._generations.find(self._connection)
@@ -335,14 +332,10 @@ class Snapshot:
     def _resume(self, error: Exception) -> None:
         """Begin another transaction, which must see the same state."""
         before = self.reached
-        self._letting_go()
+        self.close()
         self._begin()
         if self.reached != before:
             raise BusyError("the catalogue has changed since it was read; ask again") from error
-
-    def close(self) -> None:
-        """End the transaction."""
-        self._letting_go()
 
 
 def vector_text(vector: Vector) -> str:

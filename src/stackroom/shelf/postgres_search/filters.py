@@ -10,9 +10,8 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.shelf.postgres_search.database import Snapshot
-from stackroom.shelf.postgres_search.documents import ALL_WORDS, Term, column_number, term_hash
 from stackroom.shelf.postgres_search.postings import Integers
-from stackroom.shelf.postgres_search.terms import KNOWN, term_of_row
+from stackroom.shelf.postgres_search.terms import ALL_WORDS, KNOWN, Term, column_number, term_hash, term_of_row
 from stackroom.shelf.terms import asked_term, number_fields
 
 LARGEST_KEY = 2**63 - 1
@@ -83,75 +82,66 @@ class Selection:
         return int(self.snapshot.rows(counted, *self.values)[0][0])
 
 
-class FilterCompiler:
-    """Makes selections of conditions in one snapshot."""
+def select(
+    conditions: Sequence[Condition],
+    *,
+    snapshot: Snapshot,
+    spec: CatalogueSpec,
+    classes: Sequence[AudienceClass],
+    is_limited: bool,
+) -> Selection:
+    """Return the documents that meet every condition; of these classes only, where there are others."""
+    of_audiences = [one for one in conditions if one.field == AUDIENCE_FIELD]
+    others = [one for one in conditions if one not in of_audiences]
+    kept = [one for one in classes if all(_has_audiences(one, condition) for condition in of_audiences)]
+    values = [(one.field, value) for one in others if not isinstance(one, Range) for value in one.values]
+    numbers = find_numbers(snapshot, [_term(spec, *one) for one in values if one[0] != KEY_FIELD])
+    parts = [part for one in others if (part := _clause(one, numbers, spec)) is not None]
+    if is_limited or len(kept) < len(classes):
+        parts.append(("class = ANY(%s::int[])", [[one.number for one in kept]]))
+    return Selection(
+        snapshot=snapshot,
+        clause=" AND ".join(f"({clause})" for clause, _ in parts),
+        values=tuple(value for _, values in parts for value in values),
+        classes=kept,
+        is_of_classes=not others,
+    )
 
-    def __init__(self, snapshot: Snapshot, spec: CatalogueSpec, classes: Sequence[AudienceClass]) -> None:
-        self._snapshot = snapshot
-        self._spec = spec
-        self._classes = classes
 
-    def select(self, conditions: Sequence[Condition], *, is_limited: bool) -> Selection:
-        """Return the documents that meet every condition; of these classes only, where there are others."""
-        of_audiences = [one for one in conditions if one.field == AUDIENCE_FIELD]
-        others = [one for one in conditions if one not in of_audiences]
-        kept = [one for one in self._classes if all(_has_audiences(one, condition) for condition in of_audiences)]
-        numbers = self._numbers_of(others)
-        parts = [part for one in others if (part := self._clause(one, numbers)) is not None]
-        if is_limited or len(kept) < len(self._classes):
-            parts.append(("class = ANY(%s::int[])", [[one.number for one in kept]]))
-        return Selection(
-            snapshot=self._snapshot,
-            clause=" AND ".join(f"({clause})" for clause, _ in parts),
-            values=tuple(value for _, values in parts for value in values),
-            classes=kept,
-            is_of_classes=not others,
-        )
-
-    def _clause(self, condition: Condition, numbers: Mapping[Term, list[int]]) -> tuple[str, list[Any]] | None:
-        """Return the SQL of a condition and its values; None where every document meets it."""
-        if isinstance(condition, Range):
-            return self._range(condition)
-        if condition.field == KEY_FIELD:
-            return _of_keys(condition)
-        column = "words" if condition.field == WORDS_FIELD else "columns"
-        each = [numbers[self._term(condition.field, value)] for value in condition.values]
-        any_of = sorted({number for some in each for number in some})
-        match condition:
-            case AnyOf():
-                return (f"{column} && %s::int[]", [any_of]) if any_of else ("false", [])
-            case NoneOf():
-                return (f"NOT {column} && %s::int[]", [any_of]) if any_of else None
-            case AllOf():
-                if not all(each):
-                    return "false", []
-                return (" AND ".join([f"{column} && %s::int[]"] * len(each)), list(each)) if each else None
-
-    def _range(self, condition: Range) -> tuple[str, list[Any]]:
+def _clause(
+    condition: Condition, numbers: Mapping[Term, list[int]], spec: CatalogueSpec
+) -> tuple[str, list[Any]] | None:
+    """Return the SQL of a condition and its values; None where every document meets it."""
+    if isinstance(condition, Range):
         # PostgreSQL takes a missing number (NaN) for greater than any other: the upper bound leaves it out.
-        places = [number_fields(self._spec).index(name) + 1 for name in condition.fields]
+        places = [number_fields(spec).index(name) + 1 for name in condition.fields]
         number = " * ".join(f"numbers[{place}]" for place in places)
         above = -np.inf if condition.at_least is None else float(condition.at_least)
         below = np.inf if condition.at_most is None else float(condition.at_most)
         return f"{number} BETWEEN %s::float8 AND %s::float8", [float(above), float(below)]
+    if condition.field == KEY_FIELD:
+        return _of_keys(condition)
+    column = "words" if condition.field == WORDS_FIELD else "columns"
+    each = [numbers[_term(spec, condition.field, value)] for value in condition.values]
+    any_of = sorted({number for some in each for number in some})
+    match condition:
+        case AnyOf():
+            return (f"{column} && %s::int[]", [any_of]) if any_of else ("false", [])
+        case NoneOf():
+            return (f"NOT {column} && %s::int[]", [any_of]) if any_of else None
+        case AllOf():
+            if not all(each):
+                return "false", []
+            return (" AND ".join([f"{column} && %s::int[]"] * len(each)), list(each)) if each else None
 
-    def _term(self, field: str, value: str) -> Term:
-        number = ALL_WORDS if field == WORDS_FIELD else column_number(self._spec, field)
-        return Term(number, asked_term(field, value))
 
-    def _numbers_of(self, conditions: Sequence[Condition]) -> Mapping[Term, list[int]]:
-        """Return the numbers of the terms that conditions name; spellings of one term have several."""
-        terms = [
-            self._term(one.field, value)
-            for one in conditions
-            if not isinstance(one, Range) and one.field != KEY_FIELD
-            for value in one.values
-        ]
-        return find_numbers(self._snapshot, terms)
+def _term(spec: CatalogueSpec, field: str, value: str) -> Term:
+    """Return the term that a condition names."""
+    return Term(ALL_WORDS if field == WORDS_FIELD else column_number(spec, field), asked_term(field, value))
 
 
 def find_numbers(snapshot: Snapshot, terms: Sequence[Term]) -> dict[Term, list[int]]:
-    """Return the numbers of terms, whatever their category and spelling; none for a term that no record has."""
+    """Return the numbers of terms, one for each category and spelling; none for a term that no record has."""
     found: dict[Term, list[int]] = {term: [] for term in terms}
     for _, number, *row in snapshot.rows(KNOWN, [term_hash(*term[:2]) for term in found]) if found else ():
         term = Term(*term_of_row(row)[:2])

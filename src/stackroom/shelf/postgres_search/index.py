@@ -16,9 +16,9 @@ import psycopg
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Key
+from stackroom.model.scope import PUBLIC
 from stackroom.model.vectors import FEW, Vector, centre
-from stackroom.shelf.embedded.store import Store
-from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
+from stackroom.shelf.embedded.store import STORED_VECTORS, Store
 from stackroom.shelf.postgres.shared_work import SharedWork, count_left
 from stackroom.shelf.postgres_search.batches import Batch, remove_documents, save_counts, save_postings
 from stackroom.shelf.postgres_search.database import (
@@ -31,10 +31,9 @@ from stackroom.shelf.postgres_search.database import (
     Reached,
     vector_text,
 )
-from stackroom.shelf.postgres_search.documents import DocumentBuilder
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS, block_of
 from stackroom.shelf.postgres_search.remote_store import RemoteStore
-from stackroom.shelf.postgres_search.terms import Dictionary
+from stackroom.shelf.postgres_search.terms import Dictionary, text_groups
 from stackroom.shelf.terms import number_fields
 
 INDEX_FORMAT = 4
@@ -51,16 +50,8 @@ REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
 class SearchIndex:
     """Builds the index of a catalogue, and brings it up to the store."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        generations: Generations,
-        spec: CatalogueSpec,
-        store: RemoteStore,
-        *,
-        parts: int = 0,
-    ) -> None:
-        self._connections = connections
+    def __init__(self, generations: Generations, spec: CatalogueSpec, store: RemoteStore, *, parts: int = 0) -> None:
+        self._connections = generations.connections
         self._generations = generations
         self._spec = spec
         self._store = store
@@ -226,24 +217,24 @@ class RecordWriter:
     """Writes records into the tables of one generation."""
 
     def __init__(self, connections: Connections, schema: str, spec: CatalogueSpec, store: Store) -> None:
+        self._spec = spec
         self._store = store
-        self._documents = DocumentBuilder(spec)
         self._dictionary = Dictionary(connections, schema)
 
     def write(self, db: "psycopg.Connection[Any]", keys: Sequence[Key], *, is_new: bool) -> int:
         """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
         former = None if is_new else remove_documents(db, keys)
-        rows, batch = list(self._store.iter_rows(keys)), Batch(self._documents.fields)
-        for row in rows:
-            document = self._documents.build(row.key, row.record)
-            batch.add(document, self._dictionary.class_of(document.audiences, groups=len(self._documents.groups)))
-        if rows:
+        batch, groups = Batch(self._spec), len(text_groups(self._spec))
+        for row in list(self._store.iter_rows(keys)):
+            audiences = tuple(sorted(set(row.record.audiences or (PUBLIC,))))
+            batch.add(row, self._dictionary.class_of(audiences, groups=groups))
+        if batch.keys:
             batch.numbers = self._dictionary.numbers_of(db, batch.terms)
-            batch.save(db, rows, mean_of(db))
-        if rows or former:
+            batch.save(db, mean_of(db))
+        if batch.keys or former:
             save_postings(db, block_of(keys[0]), former, batch)
             save_counts(db, former, batch)  # last: other writers wait for these rows
-        return len(rows)
+        return len(batch.keys)
 
 
 def mean_of(db: "psycopg.Connection[Any]") -> Vector | None:

@@ -36,11 +36,9 @@ def _length_of_code(code: int) -> int:
     return DIRECT_LENGTHS + (bits if shift < 0 else (bits | 8) << shift)
 
 
-LENGTHS = np.array([_length_of_code(code) for code in range(MOST_IN_A_BYTE + 1)], dtype=np.float64)
+_LENGTHS = [_length_of_code(code) for code in range(MOST_IN_A_BYTE + 1)]
+LENGTHS = np.array(_LENGTHS, dtype=np.float64)
 """The length that each code stands for."""
-
-
-_LENGTHS = LENGTHS.tolist()
 
 
 def length_code(length: int) -> int:
@@ -123,11 +121,8 @@ class WeighedTerm:
     @property
     def most(self) -> float:
         """The bound of what it adds to a score."""
-        return self.weight * self._rarity * (K1 + 1)
-
-    @property
-    def _rarity(self) -> float:
-        return math.log(1 + max(self.total - self.records + 0.5, 0.5) / (self.records + 0.5))
+        rarity = math.log(1 + max(self.total - self.records + 0.5, 0.5) / (self.records + 0.5))
+        return self.weight * rarity * (K1 + 1)
 
     def scores(self, postings: PostingList) -> Floats:
         """Return what it adds to the score of each record that has it."""

@@ -21,19 +21,10 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.store import StoreState, Switch, keepable
-from stackroom.shelf.embedded.store_file import SCHEMA, SCHEMA_VERSION, SUM, row_sum
-from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, StoreState, Switch, keepable
+from stackroom.shelf.embedded.store_file import SUM, create_tables, row_sum, set_meta
 from stackroom.shelf.port import Author, Change, Put
-from stackroom.shelf.postgres.followed_store import (
-    HISTORY,
-    TOKEN,
-    FollowedStore,
-    insert_rows,
-    names_of,
-    reserve_keys,
-    set_meta,
-)
+from stackroom.shelf.postgres.followed_store import HISTORY, TOKEN, FollowedStore, insert_rows, names_of, reserve_keys
 from stackroom.shelf.postgres.store_database import RECONNECT_S, DatabaseLostError, StoreDatabase
 from stackroom.shelf.postgres_search.database import Connections, failing_as_storage
 from stackroom.shelf.store_place import StorePlace
@@ -96,7 +87,7 @@ class RemoteStore(FollowedStore):
     def require_tables(self) -> None:
         """Read the state, if none was read yet."""
         if self._reached.token is None:
-            self._pull()
+            self.require_current()
 
     def state(self) -> StoreState:
         """Return what a view has to be up to: the last write that no writer withholds."""
@@ -111,10 +102,11 @@ class RemoteStore(FollowedStore):
         return StoreState(seen.change_no, seen.vector_no, reached.history)
 
     def find_mark(self, name: str) -> str | None:
-        """Return the token of the last write, or that of its history."""
-        return {TOKEN: self._reached.token, HISTORY: self._reached.history}[name]
+        """Return the token of the last write, that of its history, or a row of `meta`."""
+        known = {TOKEN: self._reached.token, HISTORY: self._reached.history}
+        return known[name] if name in known else super().find_mark(name)
 
-    def _pull(self) -> None:
+    def require_current(self) -> None:
         """Let readers see the last write; the history is another one where the former write is not known any more."""
         former = self._reached
         change_no, token, is_known = self.last_write(former.token or "")
@@ -165,20 +157,23 @@ class RemoteStore(FollowedStore):
             self._thread.remote = None
         return read()
 
-    def _rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+    def rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+        """Yield the rows of a query of the SQLite store."""
         if self._thread.scratch is not None:
-            yield from super()._rows(query, values)
+            yield from super().rows(query, values)
             return
         with failing_as_storage(), self._reading() as db:
-            yield from db.cursor().stream(_in_postgresql(query), values, binary=True)
+            query = query.replace("SELECT value FROM json_each(:ids)", "SELECT json_array_elements_text(:ids)")
+            asked = NAMED.sub(r"%(\1)s", query).replace("?", "%s")
+            yield from db.cursor().stream(asked, values, binary=True)
 
     def _select(self, query: str, values: Sequence[int | str | bytes], *first: int | str) -> Iterator[Any]:
         if self._thread.scratch is not None:
             return super()._select(query, values, *first)
-        return self._rows(query.replace("IN ({})", "= ANY(?)"), (*first, _storable(values)))
+        return self.rows(query.replace("IN ({})", "= ANY(?)"), (*first, _storable(values)))
 
     def _find_row(self, query: str, values: Any = ()) -> Any:
-        return next(iter(list(self._rows(query, values))), None)  # to the end, or the connection would be in use
+        return next(iter(list(self.rows(query, values))), None)  # to the end, or the connection would be in use
 
     @contextmanager
     def _reading(self) -> "Iterator[psycopg.Connection[Any]]":
@@ -245,15 +240,14 @@ class RemoteStore(FollowedStore):
         with super()._writing() as db:
             yield db
         with suppress(BusyError):
-            self._pull()
+            self.require_current()
 
     @contextmanager
     def _writing_file(self) -> Iterator[apsw.Connection]:
         """Write to a file in memory, which this thread reads meanwhile."""
         with closing(apsw.Connection(":memory:")) as db:
             db.create_scalar_function(SUM, row_sum, deterministic=True)
-            db.execute(SCHEMA)
-            db.pragma("user_version", SCHEMA_VERSION)
+            create_tables(db)
             self._thread.scratch = db
             try:
                 with self._failing(), db:
@@ -283,12 +277,6 @@ class RemoteStore(FollowedStore):
 
     def _index_by_id(self) -> None:
         """Do nothing: the database has the index."""
-
-
-def _in_postgresql(query: str) -> str:
-    """Return a statement of the SQLite store as PostgreSQL reads it."""
-    query = query.replace("SELECT value FROM json_each(:ids)", "SELECT json_array_elements_text(:ids)")
-    return NAMED.sub(r"%(\1)s", query).replace("?", "%s")
 
 
 def _storable(values: Iterable[Any]) -> list[Any]:

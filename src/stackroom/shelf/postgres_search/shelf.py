@@ -10,11 +10,10 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.model.promises import Promises
-from stackroom.shelf.embedded.index_check import check_index
-from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, EmbeddedShelf
+from stackroom.shelf.embedded.index_check import IndexedView, check_index
+from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, WRITER_LOCK_TIMEOUT_S, EmbeddedShelf
 from stackroom.shelf.embedded.shelf_index import BEHIND
 from stackroom.shelf.embedded.store_check import damaged_records
-from stackroom.shelf.embedded.writer import WRITER_LOCK_TIMEOUT_S
 from stackroom.shelf.port import (
     RECORDS_PART,
     Change,
@@ -48,25 +47,7 @@ class PostgresqlShelf(EmbeddedShelf):
         self.promises = Promises()
         self._connections = Connections(place.url, place.schema)
         self._generations = Generations(self._connections, place.schema)
-        self.search = SearchIndex(self._connections, self._generations, spec, self.store, parts=place.parts)
-        self._present: PostgresqlView | None = None
-
-    def reader(self) -> PostgresqlView:
-        """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
-        with self._guard:
-            if not self._is_fresh(self._present):
-                self._present = self._renewed()
-            if self._present is not None:
-                reason = self.store.why_stale()
-                return self._present if reason is None else dataclasses.replace(self._present, stale=reason)
-        with self._lock.held(READER_WAIT_S), self._guard:
-            self._present = self._brought_up(wait_s=READER_WAIT_S)
-            return self._present
-
-    def find_reader(self) -> PostgresqlView | None:
-        """Return the kept snapshot if it has the store's last change."""
-        view = self._present
-        return view if view is not None and view.state == self.store.find_state() else None
+        self.search = SearchIndex(self._generations, spec, self.store, parts=place.parts)
 
     def publish(self) -> None:
         """Bring the index up to the store."""
@@ -81,7 +62,7 @@ class PostgresqlShelf(EmbeddedShelf):
         """Build the index anew beside the one in use, and return how many records are indexed."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self.search.alone(wait_s=WRITER_LOCK_TIMEOUT_S):
             generation = self.search.build()
-            view = self._view_of(Snapshot(self._connections, self._generations, built=generation))
+            view = self._view_of(Snapshot(self._generations, built=generation))
             try:
                 accept(view)
             except ExpectedError:
@@ -109,9 +90,11 @@ class PostgresqlShelf(EmbeddedShelf):
 
     def describe(self) -> ShelfDescription:
         """Return the state of the shelf."""
-        view = self.reader()
-        ((size,),) = view.snapshot.rows(SIZE, self._generations.schema(view.snapshot.generation))
-        return dataclasses.replace(super().describe(), kind="postgresql", index_bytes=int(size), sqlite_file=None)
+        told = super().describe()
+        schema = self._generations.schema(told.counters["generation"])
+        with self._connections.writing() as db:
+            ((size,),) = db.execute(SIZE, (schema,)).fetchall()
+        return dataclasses.replace(told, kind="postgresql", index_bytes=int(size), sqlite_file=None)
 
     def join_build(self) -> None:
         """Take part in the build that another process has begun, until it is published."""
@@ -126,36 +109,33 @@ class PostgresqlShelf(EmbeddedShelf):
         super().close()
         self._connections.close()
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._present = None
-
     def _index_meanwhile(self, changes: Sequence[Change], last: int) -> None:
         """Do nothing: the index follows when it is published."""
 
-    def _is_fresh(self, view: PostgresqlView | None) -> bool:
+    def _is_current(self, view: IndexedView | None) -> bool:
         """Tell whether a snapshot has the store's last change and the vectors that were published."""
         if view is None:
             return False
         state = self.store.state()
-        is_same = (view.change_no, view.history) == (state.change_no, state.history)
+        is_same = (view.change_no, view.state.history) == (state.change_no, state.history)
         return is_same and view.vector_no >= state.vector_no
 
-    def _renewed(self) -> PostgresqlView | None:
+    def _refreshed_or_stale(self) -> IndexedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where there is none."""
-        if self._present is not None and (self._is_withheld() or self._is_of_former_spec(self._present)):
-            return dataclasses.replace(self._present, stale=BEHIND)
+        former = self._view
+        if former is not None and (self._is_withheld() or self._is_of_former_spec(former)):
+            return former.as_stale(BEHIND)
         view = self._find_view()
-        is_of_history = self._present is not None and self._present.history == self.store.history()
-        if is_of_history and self._is_fresh(view):
+        is_of_history = former is not None and former.state.history == self.store.history()
+        if is_of_history and self._is_current(view):
             return view
         with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
-            return self._brought_up(wait_s=READER_LOCK_TIMEOUT_S)
+            return self._caught_up(wait_s=READER_LOCK_TIMEOUT_S)
         is_ahead = view is not None and view.change_no > self.store.state().change_no
-        kept = self._present if view is None or is_ahead else view
-        return None if kept is None else dataclasses.replace(kept, stale=BEHIND)
+        kept = former if view is None or is_ahead else view
+        return None if kept is None else kept.as_stale(BEHIND)
 
-    def _brought_up(self, *, wait_s: float) -> PostgresqlView:
+    def _caught_up(self, *, wait_s: float = READER_WAIT_S) -> IndexedView:
         """Bring the index up to the store, and return a snapshot. The lock is held."""
         self.search.catch_up(wait_s=wait_s)
         view = self._find_view()
@@ -165,7 +145,7 @@ class PostgresqlShelf(EmbeddedShelf):
 
     def _find_view(self) -> PostgresqlView | None:
         """Return a snapshot of what the index has reached; None where there is no index of this spec."""
-        snapshot = Snapshot(self._connections, self._generations)
+        snapshot = Snapshot(self._generations)
         if snapshot.digest != self.search.digest():
             snapshot.close()
             return None

@@ -1,23 +1,94 @@
-"""The dictionary of an index: a number for each term, and for each set of audiences."""
+"""The terms of an index: those of a record for filters, words, names and their grams; and the number that each has."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
 from stackroom.shelf.postgres_search.copying import copy_rows
 from stackroom.shelf.postgres_search.database import Connections
-from stackroom.shelf.postgres_search.documents import Term, TermParts, term_hash
+from stackroom.shelf.postgres_search.postings import MOST_IN_A_BYTE
+from stackroom.shelf.terms import term_fields
 
+ALL_WORDS, GRAMS, FIRST_APART = -1, -3, -10
+"""The numbers of the fields of terms that are no columns; from the last one down, fields with words of their own."""
+GRAM_CHARS = 3
 MOST_KEPT = 500_000
 Numbers = NDArray[np.int32]
 KNOWN = "SELECT hash, id, field, term, category, value FROM entries WHERE hash = ANY(%s::bigint[])"
 ADD_CLASS = """INSERT INTO classes
                SELECT coalesce(max(id), 0) + 1, %(audiences)s::text[], 0, %(lengths)s::bigint[] FROM classes
                HAVING bool_or(audiences = %(audiences)s::text[]) IS NOT TRUE"""
+
+
+class Term(NamedTuple):
+    """A term of the index: the number of its field, and for values of columns the category and the value as written."""
+
+    field: int
+    text: str
+    category: str = ""
+    value: str = ""
+
+
+TermParts = tuple[int, str, str, str]
+"""A term as a plain tuple, which the garbage collector visits but once: a build has many."""
+
+
+def term_hash(field: int, text: str) -> int:
+    """Return the number by which a term is looked up; values that compare as equal have the same."""
+    digest = blake2b(f"{field}\n{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def text_groups(spec: CatalogueSpec) -> dict[int, tuple[FieldSpec, ...]]:
+    """Return the fields whose words are searched together, by the number of the group; all searched text is first."""
+    apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
+    return {ALL_WORDS: spec.searched_fields, **{FIRST_APART - place: (one,) for place, one in enumerate(apart)}}
+
+
+def text_weights(spec: CatalogueSpec) -> list[tuple[int, float]]:
+    """Return the groups that a search by words looks in, each with its weight."""
+    boosts = [(FIRST_APART - place, field.boost) for place, field in enumerate(spec.boosted_fields)]
+    return [(ALL_WORDS, 1.0), *boosts]
+
+
+def name_weights(spec: CatalogueSpec) -> list[tuple[int, float]]:
+    """Return the groups whose words are searched as names, each with its weight."""
+    first = FIRST_APART - len(spec.boosted_fields)
+    return [(first - place, 1.0) for place in range(len(spec.fields_searched_as_names))]
+
+
+def column_number(spec: CatalogueSpec, field: str) -> int:
+    """Return the number of a term column."""
+    return term_fields(spec).index(field)
+
+
+def grams_of(name: str) -> set[str]:
+    """Return every three-letter window of a name, padded by a space on both sides."""
+    padded = f" {name} "
+    return {padded[start : start + GRAM_CHARS] for start in range(len(padded) - GRAM_CHARS + 1)}
+
+
+def gram_sizes(names: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the grams of a record's names with the size of the shortest name that has each, and of the longest."""
+    shortest, longest = dict[str, int](), dict[str, int]()
+    sized = sorted((min(len(name.encode()), MOST_IN_A_BYTE), name) for name in names)
+    for size, name in sized:
+        longest |= dict.fromkeys(grams_of(name), size)
+    for size, name in reversed(sized):
+        shortest |= dict.fromkeys(grams_of(name), size)
+    return shortest, longest
+
+
+def name_number(name: str) -> int:
+    """Return the number by which documents with a name are found: below 0, where terms have none, and not unique."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(digest, "big") // -2 - 1
 
 
 def encoded(text: str) -> bytes:

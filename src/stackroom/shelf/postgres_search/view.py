@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,7 @@ from stackroom.shelf.embedded.vectors import row_dots
 from stackroom.shelf.embedded.view import EntryOccurrences, StoreView, join_occurrences
 from stackroom.shelf.port import Embedding
 from stackroom.shelf.postgres_search.database import Snapshot, vector_text
-from stackroom.shelf.postgres_search.documents import (
-    ALL_WORDS,
-    GRAMS,
-    Term,
-    column_number,
-    grams_of,
-    name_number,
-    name_weights,
-    text_groups,
-    text_weights,
-)
-from stackroom.shelf.postgres_search.filters import AudienceClass, FilterCompiler, Selection, find_numbers
+from stackroom.shelf.postgres_search.filters import AudienceClass, Selection, find_numbers, select
 from stackroom.shelf.postgres_search.postings import (
     Integers,
     PostingList,
@@ -42,14 +31,20 @@ from stackroom.shelf.postgres_search.postings import (
     count_shared,
     join_blocks,
 )
-from stackroom.shelf.postgres_search.terms import encoded, term_of_row
-from stackroom.shelf.terms import (
-    Entry,
-    number_fields,
-    require_countable,
-    require_filterable,
-    text_columns,
+from stackroom.shelf.postgres_search.terms import (
+    ALL_WORDS,
+    GRAMS,
+    Term,
+    column_number,
+    encoded,
+    grams_of,
+    name_number,
+    name_weights,
+    term_of_row,
+    text_groups,
+    text_weights,
 )
+from stackroom.shelf.terms import Entry, number_fields, require_countable, require_filterable, text_columns
 from stackroom.text.analyser import TextQuery
 from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
 
@@ -73,8 +68,7 @@ COUNTED_TERMS = "SELECT entry, class, records FROM counts WHERE entry = ANY(%s::
 BLOCKS = "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {} ORDER BY entry, block"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """The columns of a document that the reads by key ask for."""
 
     columns: Sequence[int]
@@ -169,18 +163,13 @@ class PostgresqlView(StoreView):
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
         """Return the vectors of records as the model made them."""
         digests = {key: row.digest for key, row in self._rows_of(keys).items() if row.digest is not None}
-        stored = self._vectors_by_digest(set(digests.values()))
-        return {
-            key: Embedding(digest=digest, vector=stored[digest]) for key, digest in digests.items() if digest in stored
-        }
-
-    def _vectors_by_digest(self, digests: set[bytes]) -> Mapping[bytes, Vector]:
-        """Return stored vectors; the vector of a text never changes, so that the last ones are kept."""
-        with self._guard:
+        with self._guard:  # the vector of a text never changes, so that the last ones are kept
             if len(self._vectors) > KEPT_ROWS:
                 self._vectors.clear()
-            self._vectors.update(self.stored_vectors([one for one in digests if one not in self._vectors]))
-            return {one: self._vectors[one] for one in digests if one in self._vectors}
+            missing = set(digests.values()).difference(self._vectors)
+            self._vectors.update(self.stored_vectors(list(missing)))
+            stored = {key: (digest, self._vectors.get(digest)) for key, digest in digests.items()}
+        return {key: Embedding(digest=digest, vector=one) for key, (digest, one) in stored.items() if one is not None}
 
     def _names(self, keys: Sequence[Key]) -> list[list[str]]:
         rows = self._rows_of(keys)
@@ -198,8 +187,8 @@ class PostgresqlView(StoreView):
                 self._rows.clear()
                 missing = list(dict.fromkeys(keys))
             query = "SELECT key, columns, numbers, texts, digest FROM documents WHERE key = ANY(%s::bigint[])"
-            for key, columns, numbers, texts, digest in self.snapshot.rows(query, missing) if missing else ():
-                self._rows[Key(key)] = Row(columns=columns, numbers=numbers, texts=texts, digest=digest)
+            for key, *row in self.snapshot.rows(query, missing) if missing else ():
+                self._rows[Key(key)] = Row(*row)
             return {key: self._rows[key] for key in keys if key in self._rows}
 
     def _terms_of(self, entries: set[int]) -> Mapping[int, Term]:
@@ -213,19 +202,15 @@ class PostgresqlView(StoreView):
 
     # Words
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True) -> Ranking:
+    def lexical(
+        self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
+    ) -> Ranking:
         """Rank the records in scope that have any of the terms."""
         selection = self._select(scope)
-        weighed = self._weigh(query, text_weights(self.spec))
+        weighed = self._weigh(query, name_weights(self.spec) if in_names else text_weights(self.spec))
         keys, scores = self._best(weighed, selection, limit)
         total = self._count_matches(weighed, selection) if counted else None
         return build_ranking(keys, scores, limit=limit, total=total)
-
-    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
-        """Rank the records in scope that have any of the terms in a field that is searched as a name."""
-        selection = self._select(scope)
-        keys, scores = self._best(self._weigh(query, name_weights(self.spec)), selection, limit)
-        return build_ranking(keys, scores, limit=limit)
 
     def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope by the sum of the weights of the words that they have."""
@@ -330,8 +315,11 @@ class PostgresqlView(StoreView):
             for column, (token, weight) in enumerate(query.terms)
             for group, boost in fields
         ]
-        places, total = list(text_groups(self.spec)), self._total
-        averages = {group: self._average(place) for place, group in enumerate(places)}
+        total = self._total
+        averages = {
+            group: sum(one.lengths[place] for one in self.classes) / max(total, 1) or 1.0
+            for place, group in enumerate(text_groups(self.spec))
+        }
         counted = self._counted([term for _, _, term in asked])
         return [
             WeighedTerm(
@@ -354,9 +342,6 @@ class PostgresqlView(StoreView):
     @property
     def _total(self) -> int:
         return sum(one.records for one in self.classes)
-
-    def _average(self, place: int) -> float:
-        return sum(one.lengths[place] for one in self.classes) / max(self._total, 1) or 1.0
 
     def _postings_of(self, entries: Sequence[int]) -> dict[int, PostingList]:
         """Return whole postings; the last ones are kept, since the reads of a search have the same terms."""
@@ -523,8 +508,13 @@ class PostgresqlView(StoreView):
             if conditions not in self._selections:
                 if len(self._selections) >= CACHED_SELECTIONS:
                     self._selections.clear()
-                compiler = FilterCompiler(self.snapshot, self.spec, self.classes)
-                self._selections[conditions] = compiler.select(conditions, is_limited=self.is_limited)
+                self._selections[conditions] = select(
+                    conditions,
+                    snapshot=self.snapshot,
+                    spec=self.spec,
+                    classes=self.classes,
+                    is_limited=self.is_limited,
+                )
             return self._selections[conditions]
 
 

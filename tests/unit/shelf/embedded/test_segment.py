@@ -47,7 +47,7 @@ def test_a_saved_segment_opens_as_it_was(segment: Segment, tmp_path: Path) -> No
     assert opened.keys.tolist() == segment.keys.tolist()
     assert [text.decode() for text in opened.columns.texts["id"].texts_at(np.arange(3))] == ["äpfel", "β", "third"]
     assert opened.columns.terms["tags"].entries == [("drama", "genre", "Drama")]
-    assert np.array_equal(opened.columns.numbers["year"].values, [1999, np.nan, 2001], equal_nan=True)
+    assert np.array_equal(opened.columns.numbers["year"], [1999, np.nan, 2001], equal_nan=True)
     assert opened.titles.find_like("apfel", limit=1) == [(0, 1.0)]
     assert opened.vectors is not None
     assert segment.vectors is not None

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.text_index import TextIndex, TextReads
 from stackroom.text.analyser import analyse_query
 
 
@@ -44,7 +45,8 @@ def test_what_a_killed_writer_left_is_not_in_the_way_of_the_next(killed: Path, a
     assert index.change_no() == 3
     index.update([Key(1)], rows("uno"), change_no=4)
     assert (index.change_no(), list(killed.glob(".tmp*"))) == (4, [])
-    found = index.search(analyse_query("one uno", synonyms={}), (), searcher=index.searcher, limit=5)
+    reads = TextReads(spec=anime_spec, text=index, searcher=index.searcher)
+    found = reads.lexical(analyse_query("one uno", synonyms={}), scope=WHOLE, limit=5)
     assert [hit.key for hit in found.best] == [1]
     again = TextIndex(killed, anime_spec)
     again.update([Key(2)], [], change_no=5)
