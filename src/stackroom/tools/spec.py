@@ -375,12 +375,14 @@ def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
     """Tell whether there are more values than `most`, in nested lists and objects too; stops counting there."""
     count = 0
     waiting: list[Any] = [given]
-    while waiting and count <= most:
+    while waiting:
         inner = waiting.pop()
         count += len(inner)
+        if count > most:
+            return True
         values = inner.values() if isinstance(inner, Mapping) else inner
         waiting += [value for value in values if isinstance(value, dict | list)]
-    return count > most
+    return False
 
 
 def _problem(model: type[BaseModel], details: Any, noun: str, *, shows_values: bool) -> str:
