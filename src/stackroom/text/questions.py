@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
-from types import UnionType
 from typing import Final, NamedTuple
 
 from stackroom.model.scope import AllOf, AnyOf, Condition
@@ -357,12 +356,12 @@ class _Thing(NamedTuple):
             yield from (effect for effect in effects if isinstance(effect, Condition))
         elif what.field:
             is_meant = self.is_before_noun or self.is_labelled
-            if is_meant or (what.is_name and (self.is_of or self._is_alone(NamedTag | Tone | Title))):
+            if is_meant or (what.is_name and (self.is_of or self._is_alone(NamedTag, Tone, Title))):
                 yield AnyOf(what.field, (what.name,))
             elif not what.is_name and self._is_topic():
                 yield AllOf(what.field, (what.name,))
 
-    def _is_alone(self, topics: UnionType) -> bool:
+    def _is_alone(self, *topics: type) -> bool:
         """Tell whether none of the other things is unknown or a topic."""
         return not any(what in UNKNOWN or isinstance(what, topics) for what in self.others)
 
@@ -373,7 +372,7 @@ class _Thing(NamedTuple):
         has_limit = any(isinstance(what, Bounds) and not what.adjective for what in others)
         has_tags = any(isinstance(what, NamedTag) for what in others)
         is_narrowed = has_maker or (not has_tags and (has_limit or bool(self.query.apart)))
-        return is_narrowed and self._is_alone(Tone | Title | PieceJoin)
+        return is_narrowed and self._is_alone(Tone, Title, PieceJoin)
 
     def _is_condition(self) -> bool:
         what, mood = self.mention.what, self.mention.mood
