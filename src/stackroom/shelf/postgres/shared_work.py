@@ -105,7 +105,7 @@ class SharedWork:
             yield held
             self._finish()
 
-    def plan_anew(self, keys: KeyRange | None, *, step: int) -> None:
+    def plan_anew(self, keys: KeyRange | None) -> None:
         """Cut keys into ranges, unless there are some left of the plan before."""
         with self._db.transaction():
             self._db.execute("LOCK TABLE work IN SHARE ROW EXCLUSIVE MODE")
@@ -113,7 +113,7 @@ class SharedWork:
                 return
             self._db.execute("DELETE FROM work WHERE kind = %s", (self._kind,))
             if keys is not None:
-                plan(self._db, self._kind, keys, step=step)
+                plan(self._db, self._kind, keys, step=KEYS_AT_ONCE)
 
     def _take(self) -> KeyRange | None:
         """Hold a range that no other worker holds; None where all are done."""

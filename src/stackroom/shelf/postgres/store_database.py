@@ -24,7 +24,7 @@ from psycopg import pq, sql
 from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.shared_work import EMBEDDING, KEYS_AT_ONCE, SharedWork, find_progress, wait_for
+from stackroom.shelf.postgres.shared_work import EMBEDDING, SharedWork, find_progress, wait_for
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
 
 LAYOUT = 1
@@ -270,7 +270,7 @@ class StoreDatabase:
             if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
                 raise EmbeddingElsewhereError(f"catalogue '{self._name}' is embedded by another server alone")
             with SharedWork(db, EMBEDDING, wait_s=wait_s) as work:
-                work.plan_anew(unembedded, step=KEYS_AT_ONCE)
+                work.plan_anew(unembedded)
                 yield work
 
     def find_progress(self) -> dict[str, dict[str, Any]]:
