@@ -1,4 +1,23 @@
-"""Every failure a caller can see, in one tree; every other exception is a bug, and propagates to the transport."""
+"""Every failure a caller can see, in one tree.
+
+ExpectedError
+├── InputError          the caller's arguments or file are wrong; the message says what would be right
+│   ├── SpecError       a catalogue.toml is wrong
+│   ├── TooLargeError   a message is larger than the limit
+│   ├── UnsupportedMediaTypeError, SlowBodyError    a body has another type, or does not come in time
+│   └── InvalidUrlError a URL is malformed, or must not be fetched
+├── NotFoundError       a named catalogue, record, tool or model does not exist here
+│   └── UnknownToolError, UnknownResourceError      none such, or none that this caller may use
+├── UnauthenticatedError, ForbiddenError            no valid credential, or a permission lacks
+├── ConflictError       the change contradicts the present state
+│   └── RegressionError an update answers worse than before, and was undone
+├── RateLimitedError, OverloadedError               too many calls of this caller, or in all; say when to retry
+├── StorageError        a shelf or pack cannot be read or written
+│   └── BusyError       another process holds the library's lock
+├── ModelError          the embedding model is missing, broken or of another kind
+├── UnavailableError    an outside service (embedder, network) did not answer
+└── InterruptedByUser   Ctrl-C; everything was left consistent
+"""
 
 import difflib
 
