@@ -52,14 +52,7 @@ from stackroom.api import (
     why_lines,
     word_notes,
 )
-from stackroom_catalogues.documents.merging import (
-    DOCUMENT,
-    PASSAGE,
-    SPARE,
-    choose_passages,
-    passage_id,
-    passages_path,
-)
+from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, SPARE, choose_passages, passage_id, passages_path
 
 HANDBOOK = "handbook"
 DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}

@@ -10,16 +10,7 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
-from stackroom.api import (
-    KIND_FIELD,
-    LOCAL_USER,
-    WHOLE,
-    AnyOf,
-    ExpectedError,
-    InputError,
-    NotFoundError,
-    Scope,
-)
+from stackroom.api import KIND_FIELD, LOCAL_USER, WHOLE, AnyOf, ExpectedError, InputError, NotFoundError, Scope
 from stackroom.api.commands import OpenedLibrary, OpenLibrary
 
 SPEC_NAME = "judoka"

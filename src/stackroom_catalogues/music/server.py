@@ -3,14 +3,7 @@
 from pathlib import Path
 
 from stackroom.api import Action, ForbiddenError, InputError, NotFoundError
-from stackroom.api.server import (
-    LOCAL_USER,
-    AddressRules,
-    Author,
-    IngestRequest,
-    ServerContext,
-    ServerParts,
-)
+from stackroom.api.server import LOCAL_USER, AddressRules, Author, IngestRequest, ServerContext, ServerParts
 from stackroom_catalogues.music.audio.tags import read_tags
 from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import Download

@@ -121,11 +121,7 @@ class PaperTools:
         views = self._catalogues.views(catalogue)
         scopes = dict.fromkeys(views.found, scope)
         found = search_scopes(
-            views,
-            scopes,
-            params.query,
-            limit=depth_for(params.start, params.paper_count),
-            explain=params.explain,
+            views, scopes, params.query, limit=depth_for(params.start, params.paper_count), explain=params.explain
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         fitting = fitting_notes(views.found, scopes, found.listed) if scope.conditions else []
