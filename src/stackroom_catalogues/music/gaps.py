@@ -113,11 +113,9 @@ def _genre_of_artist(track: Record, neighbours: _Neighbours) -> Iterator[tuple[s
 
 
 def _album_corrections(album: Record, tracks: Sequence[Record]) -> Iterator[tuple[str, Any, str]]:
-    years = Counter(track.get("year") for track in tracks if track.get("year") is not None)
-    if album.get("year") is None and years:
-        year, count = min(years.items(), key=lambda one: (-one[1], one[0]))
-        if count == sum(years.values()):
-            yield "year", year, f"that of {count} of its tracks"
+    years = [track.get("year") for track in tracks if track.get("year") is not None]
+    if album.get("year") is None and len(set(years)) == 1:
+        yield "year", years[0], f"that of {len(years)} of its tracks"
     if not album.get("genres") and (shared := _shared_genres(tracks)):
         yield "genres", shared, "those of its tracks"
     lengths = [track.get("seconds") for track in tracks]
@@ -171,10 +169,16 @@ def find_gaps(
         for name, is_lacking in WITHOUT.items()
     }
     missing = missing_albums(reference or (), [*albums, *further])
+    of_album = _Neighbours(albums, tracks).of_album
+    incomplete = [
+        FoundGap(records=(album,), said={"missing": numbers[:MISSING_SHOWN]})
+        for album in albums
+        if (numbers := missing_positions(of_album.get(album.id, ())))
+    ]
     return {
         **lacking,
         "albums_without_cover": [FoundGap(records=(album,)) for album in albums if not album.get("cover")],
-        "albums_with_missing_positions": list(_iter_incomplete(tracks, albums)),
+        "albums_with_missing_positions": incomplete,
         "duplicates": list(_iter_duplicates(tracks)),
         "missing_albums": [FoundGap(said={"name": name}) for name in missing],
     }
@@ -187,16 +191,8 @@ def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[s
     return [name for name in wanted if name and not known.has(name)]
 
 
-def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[FoundGap]:
-    """Yield the albums with missing track numbers between 1 and their last."""
-    of_album = _Neighbours(albums, tracks).of_album
-    for album in albums:
-        if numbers := missing_positions(of_album.get(album.id, ())):
-            yield FoundGap(records=(album,), said={"missing": numbers[:MISSING_SHOWN]})
-
-
 def missing_positions(tracks: Iterable[Record]) -> list[str]:
-    """Return the missing track numbers of an album, as `7`, or as `2-7` for several discs."""
+    """Return the missing track numbers of an album before its last, as `7`, or as `2-7` for several discs."""
     discs: dict[int, set[int]] = {}
     for track in tracks:
         position = track.get("position")

@@ -35,7 +35,9 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "affiliations": tuple(dict.fromkeys(place for author in authors for place in author["affiliations"])),
         "publish_year": _year(row.get("publish_year", row.get("year"))),
         "venue": ", ".join(_texts(row.get("venue") or row.get("booktitle") or row.get("journal"))),
-        "keywords": _keywords(row.get("keywords") or row.get("categories")),
+        "keywords": tuple(
+            dict.fromkeys(Tag("", text) for text in _texts(row.get("keywords") or row.get("categories")))
+        ),
         "doi": DOI_PREFIX.sub("", _text(row.get("doi"))),
         "url": _text(row.get("url")),
     }
@@ -101,10 +103,6 @@ def _year(value: Any) -> int | None:
     if not text.isdecimal() or int(text) not in YEARS:
         raise InputError(f"'publish_year' is {value!r}, not a year such as 2018")
     return int(text)
-
-
-def _keywords(value: Any) -> tuple[Tag, ...]:
-    return tuple(dict.fromkeys(Tag("", text) for text in _texts(value)))
 
 
 def _texts(value: Any) -> list[str]:

@@ -25,11 +25,7 @@ VERSION = "1.16.1"
 """The version of the Subsonic API that OpenSubsonic extends."""
 NAMESPACE = "http://subsonic.org/restapi"
 HEX_PREFIX = "enc:"
-CODES: tuple[tuple[type[ExpectedError], int], ...] = (
-    (UnauthenticatedError, 40),
-    (ForbiddenError, 50),
-    (NotFoundError, 70),
-)
+CODES: dict[type[ExpectedError], int] = {UnauthenticatedError: 40, ForbiddenError: 50, NotFoundError: 70}
 OTHER_ERROR, MISSING_PARAMETER, NO_SALTED_TOKENS, SEVERAL_LOGINS, WRONG_KEY = 0, 10, 41, 43, 44
 
 
@@ -112,7 +108,7 @@ def _code_of(error: ExpectedError, parameters: Mapping[str, str]) -> int:
         return WRONG_KEY
     if isinstance(error, InputError) and "' is missing" in error.message:
         return MISSING_PARAMETER
-    return next((code for kind, code in CODES if isinstance(error, kind)), OTHER_ERROR)
+    return next((code for kind, code in CODES.items() if isinstance(error, kind)), OTHER_ERROR)
 
 
 PROTOCOL = ClientProtocol(suffix=".view", find_login=find_login, reply_error=reply_error)
