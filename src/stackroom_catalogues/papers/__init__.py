@@ -11,8 +11,8 @@ PACKAGE = CataloguePackage(
     declaration=FOLDER / "catalogue.toml",
     mapping=MAPPING,
     providers={
-        "arxiv": deferred("stackroom_catalogues.papers.arxiv:open_arxiv"),
-        "s2": deferred("stackroom_catalogues.papers.semantic_scholar:open_semantic_scholar"),
+        "arxiv": deferred("stackroom_catalogues.papers.providers:open_arxiv"),
+        "s2": deferred("stackroom_catalogues.papers.providers:open_semantic_scholar"),
     },
     samples=(Sample(name="papers", files=FOLDER / "sample.jsonl"),),
     tools=deferred("stackroom_catalogues.papers.tools:tools"),

@@ -19,10 +19,15 @@ from stackroom.model.scope import WHOLE
 from stackroom.net.polite import Clock, Pace
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings, load_settings, read_section
-from stackroom_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed
-from stackroom_catalogues.papers.provider import ProviderPapers
+from stackroom_catalogues.papers.providers import (
+    ArxivPapers,
+    ProviderPapers,
+    SemanticScholarPapers,
+    open_arxiv,
+    open_semantic_scholar,
+    read_feed,
+)
 from stackroom_catalogues.papers.rows import MAPPING
-from stackroom_catalogues.papers.semantic_scholar import SemanticScholarPapers, open_semantic_scholar
 from stackroom_catalogues.papers.settings import PapersSettings
 from support.memory_shelf import MemoryShelf
 
@@ -315,7 +320,7 @@ def test_a_question_may_say_how_many_results_are_wanted(server: Server, question
 
 
 def test_an_entry_of_arxiv_becomes_the_row_of_a_paper() -> None:
-    assert read_feed(feed(1, FULL_ENTRY)).entries == [
+    assert read_feed(feed(1, FULL_ENTRY))[1] == [
         {
             "id": "arxiv:hep-ex/0307015",
             "title": "Multi-Electron Production at High Transverse Momenta in ep Collisions at HERA",
