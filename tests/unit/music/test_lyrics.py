@@ -7,7 +7,7 @@ import pytest
 from mutagen import id3
 
 from stackroom_catalogues.music.audio.tags import read_lyrics
-from stackroom_catalogues.music.player.lyrics import LyricsLine, parse_lyrics
+from stackroom_catalogues.music.player.endpoints import LyricsLine, parse_lyrics
 
 pytestmark = pytest.mark.row("Z17")
 

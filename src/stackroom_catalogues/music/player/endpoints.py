@@ -1,5 +1,6 @@
 """HTTP endpoints of music: lists and lyrics for a player, and likes, playlists and plays."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -15,11 +16,13 @@ from stackroom.api import (
     EndpointRequest,
     EndpointResult,
     InputError,
+    MediaKind,
     NotFoundError,
     PageParams,
     WholeNumber,
     deferred,
 )
+from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player.listening import (
     ListenAnswer,
@@ -30,7 +33,6 @@ from stackroom_catalogues.music.player.listening import (
     music_catalogues,
     open_libraries,
 )
-from stackroom_catalogues.music.player.lyrics import LyricsResult, show_lyrics
 
 subsonic_endpoints = deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
 """The endpoints for other players, which are made of those of this module."""
@@ -45,6 +47,9 @@ LONGEST_NAME = 200
 LONGEST_PLAY_S = 86_400
 ROUNDING_S = 1.0
 """By how much a play may exceed the track's length as the catalogue has it."""
+TIME = re.compile(r"\[(\d{1,3}):(\d{2}(?:[.:]\d{1,3})?)\]")
+NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)
+"""A line of lyrics that says something of the file, as `[ar:Name]`."""
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
@@ -119,6 +124,19 @@ class PlaylistsResult(EndpointResult):
     has_more: bool
 
 
+class LyricsLine(EndpointResult):
+    """A line, and when it begins where that is known."""
+
+    start_s: float | None
+    text: str
+
+
+class LyricsResult(EndpointResult):
+    """The lyrics of a track; none where its file has none."""
+
+    lines: list[LyricsLine]
+
+
 AnyRequest = EndpointRequest[Any, Any]
 
 
@@ -141,6 +159,28 @@ def _get_records(request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], 
 def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
     """List artists, albums and tracks, as a player shows them."""
     return ListenAnswer(request, lambda: open_store(request)).answer()
+
+
+def show_lyrics(request: EndpointRequest[None, None]) -> LyricsResult:
+    """Return the lyrics of a track."""
+    return LyricsResult(lines=find_lyrics(request, request.path["id"]))
+
+
+def find_lyrics(request: AnyRequest, track_id: str) -> list[LyricsLine]:
+    """Return the lines in the tags of a track's file."""
+    return parse_lyrics(read_lyrics(request.media.get_file(track_id, MediaKind.AUDIO).path))
+
+
+def parse_lyrics(text: str) -> list[LyricsLine]:
+    """Return the lines of a text, plain or as LRC; those with times in the order of these."""
+    lines = [line.strip() for line in text.splitlines() if not NOTE.fullmatch(line.strip())]
+    timed = [
+        LyricsLine(start_s=60 * int(minutes) + float(seconds.replace(":", ".")), text=TIME.sub("", line).strip())
+        for line in lines
+        for minutes, seconds in TIME.findall(line)
+    ]
+    plain = [LyricsLine(start_s=None, text=line) for line in lines]
+    return sorted(timed, key=lambda line: line.start_s or 0.0) if timed else plain if any(lines) else []
 
 
 def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:

@@ -8,8 +8,8 @@ from typing import Any
 
 from stackroom.api import MIME_TYPES
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
+from stackroom_catalogues.music.player.endpoints import LyricsLine
 from stackroom_catalogues.music.player.listening import ListedPage, ListedRecord, sorted_as
-from stackroom_catalogues.music.player.lyrics import LyricsLine
 
 UNKNOWN_DAY = "1970-01-01"
 """The day of an album that does not say when it came, since clients insist on one."""

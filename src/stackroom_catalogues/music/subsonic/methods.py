@@ -31,7 +31,6 @@ from stackroom_catalogues.music.player.listening import (
     music_catalogues,
     open_libraries,
 )
-from stackroom_catalogues.music.player.lyrics import find_lyrics
 from stackroom_catalogues.music.shapes import Listed
 from stackroom_catalogues.music.subsonic.forms import Form, Forms, lyrics_form, playlist_form
 from stackroom_catalogues.music.subsonic.protocol import PROTOCOL, render
@@ -333,7 +332,7 @@ class SubsonicCall:
     def get_lyrics_by_song_id(self) -> Form:
         """Return the lyrics of a song, line by line."""
         song = self._ask("track", id=self._query.id).item
-        lines = find_lyrics(self._request, song.id) if song and song.playable else []
+        lines = player.find_lyrics(self._request, song.id) if song and song.playable else []
         return {"lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}}
 
 
