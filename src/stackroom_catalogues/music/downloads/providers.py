@@ -1,11 +1,10 @@
-"""Sources of albums: the provider port, HTTP providers configured by a URL template, and plain URLs."""
+"""Sources of albums: HTTP providers configured by a URL template, and plain URLs."""
 
 import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from string import Formatter
-from typing import Protocol
 from urllib.parse import quote
 
 from stackroom.api import InputError, InvalidUrlError
@@ -30,24 +29,6 @@ PLACEHOLDERS = frozenset({"artist", "album"})
 PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
-class DownloadProvider(Protocol):
-    """Lists and fetches the files of a request. Safe to use from several threads.
-
-    `require_request` refuses what can never succeed, without network. `resolve` uses the network and raises
-    `TransferError` where that fails.
-    """
-
-    @property
-    def fetcher(self) -> Fetcher:
-        """Fetches files under the address rules of this provider."""
-
-    def require_request(self, request: DownloadRequest) -> None:
-        """Refuse a request that this provider cannot meet."""
-
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
-        """Return the album that a request names."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """How the network is reached; tests have their own."""
@@ -67,7 +48,7 @@ class Outside:
 
 
 class HttpProvider:
-    """Implements `DownloadProvider` for a server with a manifest for each album, at a URL made from a template.
+    """A server with a manifest for each album, at a URL made from a template.
 
     For example 'https://music.example.org/{artist}/{album}.json'.
     """
@@ -105,7 +86,7 @@ class HttpProvider:
 
 
 class UrlProvider:
-    """Implements `DownloadProvider` for URLs in requests: of an audio file, or of a manifest."""
+    """URLs in requests: of an audio file, or of a manifest."""
 
     def __init__(self, rules: AddressRules, outside: Outside) -> None:
         self._guard = outside.guard(rules)
@@ -128,6 +109,14 @@ class UrlProvider:
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         album = _listed(fetched, request, self._guard)
         return replace(album, artist=request.artist or album.artist, title=request.album or album.title)
+
+
+DownloadProvider = HttpProvider | UrlProvider
+"""Lists and fetches the files of a request. Safe to use from several threads.
+
+`require_request` refuses what can never succeed, without network. `resolve` uses the network, and raises
+`TransferError` where that fails. `fetcher` fetches files under the address rules of the provider.
+"""
 
 
 def build_providers(
