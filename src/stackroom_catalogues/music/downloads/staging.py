@@ -28,11 +28,8 @@ class Staging:
     def __init__(self, music: Path) -> None:
         self._music = music
         self._root = music / HIDDEN
-
-    @property
-    def lock_file(self) -> Path:
+        self.lock_file = self._root / "lock"
         """The file that the process holds which works on downloads."""
-        return self._root / "lock"
 
     def open_folder(self, key: str) -> Path:
         """Return the folder in which the files of a download gather, created if it is missing."""
