@@ -130,8 +130,17 @@ class MusicTools:
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
         library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
-        naming = {"catalogue": label} if label else {}
-        result = _ways(naming)[params.query_type](library, plain)
+        naming = {"catalogue": label} if label else {}  # names the catalogue to `catalog.mutate`
+        answers: dict[str, Callable[[MusicLibrary, GetParams], GetResult]] = {
+            **dict.fromkeys(KINDS, _record),
+            "recent": _recent,
+            "stats": _stats,
+            "similar": _similar,
+            "gaps": partial(answer_gaps, naming=naming),
+            "playlist": make_playlist,
+            "fixes": partial(answer_fixes, naming=naming),
+        }
+        result = answers[params.query_type](library, plain)
         notes = [*result.notes, *dict.fromkeys(library.notes)]
         return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
 
@@ -152,19 +161,6 @@ class MusicTools:
             lambda view, stated: libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated),
         )
         return libraries[found.view.name if found else next(iter(libraries))], params
-
-
-def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
-    """Return the function of each query type; `naming` names the catalogue to `catalog.mutate`."""
-    return {
-        **dict.fromkeys(KINDS, _record),
-        "recent": _recent,
-        "stats": _stats,
-        "similar": _similar,
-        "gaps": partial(answer_gaps, naming=naming),
-        "playlist": make_playlist,
-        "fixes": partial(answer_fixes, naming=naming),
-    }
 
 
 def _required_id(params: GetParams) -> str:
