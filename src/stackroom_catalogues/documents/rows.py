@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from stackroom.api import InputError, Record, RecordId, RowSource
-from stackroom.api.rows import FolderRows, Passage, find_path, first_heading, split_passages
+from stackroom.api.rows import FolderRows, find_path, first_heading, split_passages
 from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, passage_id
 
 BEGINNING_CHARS = 300
@@ -35,12 +35,21 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         "text": text,
         **{name: row.get(name) for name in ("format", "modified", "checksum")},
     }
-    outer = () if heading else (title,)
+    outer = () if heading else (title,)  # the title of a file that does not begin with it
     passages = [
         _record(
             passage_id(path, position),
             PASSAGE,
-            {**shared, **_passage_fields(passage, title, outer), "document": path, "position": position},
+            {
+                **shared,
+                "title": passage.title or title,
+                "content": passage.text,
+                "headings": passage.headings if passage.headings[:1] == outer else (*outer, *passage.headings),
+                "first_line": passage.first_line,
+                "last_line": passage.last_line,
+                "document": path,
+                "position": position,
+            },
         )
         for position, passage in enumerate(split_passages(text), start=1)
     ]
@@ -82,17 +91,6 @@ def title_of(path: str) -> str:
     file = PurePosixPath(path)
     stem = file.parent.name if file.stem.lower() in NAMELESS and file.parent.name else file.stem
     return " ".join(_BETWEEN_WORDS.sub(" ", stem).split()) or stem
-
-
-def _passage_fields(passage: Passage, document_title: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Return the text and place of a passage; `outer` is the title of a file that does not begin with it."""
-    return {
-        "title": passage.title or document_title,
-        "content": passage.text,
-        "headings": passage.headings if passage.headings[:1] == outer else (*outer, *passage.headings),
-        "first_line": passage.first_line,
-        "last_line": passage.last_line,
-    }
 
 
 def _record(record_id: str, kind: str, fields: Mapping[str, Any]) -> Record:
