@@ -11,64 +11,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from stackroom.api import (
-    AllOf,
-    AnyOf,
-    ByCatalogue,
-    CatalogueView,
-    Condition,
-    Explained,
-    ExplainParams,
-    FacetCount,
-    FoundRecord,
-    FoundResult,
-    FromCatalogue,
-    InputError,
-    LayoutCatalogues,
-    MergedHit,
-    NameChoice,
-    NoneOf,
-    OpenCatalogue,
-    PagedParams,
-    Placing,
-    PricedParams,
-    PricedResult,
-    Principal,
-    QueryText,
-    Range,
-    Recommendation,
-    Recommendations,
-    Record,
-    RecordId,
-    Relevance,
-    Request,
-    Scope,
-    ScopeRequest,
-    SearchPath,
-    ToolParams,
-    ToolResult,
-    ToolSpec,
-    ask_each,
-    catalogue_tool,
-    depth_for,
-    field_values,
-    fitting_notes,
-    fold_name,
-    merge_facets,
-    reach_of,
-    scope_each,
-    scope_of,
-    search_scopes,
-    shape_why,
-    usual_path,
-    word_notes,
-)
+from stackroom import api
 
 MOST_NAMES = 3
 """The most alternative names of a result; `get_anime_details` has all of them."""
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
 KANA, KANJI = re.compile("[\u3041-\u30fa]"), re.compile("[\u4e00-\u9fff]")
-_folded = lru_cache(maxsize=8)(fold_name)
+_folded = lru_cache(maxsize=8)(api.fold_name)
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 Category = Literal["genre", "theme", "demographic", "setting"]
@@ -95,7 +44,7 @@ Year = Annotated[int, AfterValidator(_require_year)]
 Episodes = Annotated[int, Field(ge=1)]
 
 
-class SearchFilters(ToolParams):
+class SearchFilters(api.ToolParams):
     """Conditions that every result meets."""
 
     type: AnimeTypes | None = None
@@ -108,47 +57,47 @@ class SearchFilters(ToolParams):
     exclude_tags: list[Title] | None = None
     adult: bool | None = Field(default=None, description="Find adult titles too")
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[api.Condition]:
         """Return the filters as conditions."""
         return [
-            *([AnyOf("type", tuple(self.type))] if self.type else ()),
-            *([AnyOf("status", tuple(self.status))] if self.status else ()),
+            *([api.AnyOf("type", tuple(self.type))] if self.type else ()),
+            *([api.AnyOf("status", tuple(self.status))] if self.status else ()),
             *_range("year", self.year_min, self.year_max),
             *_range("episodes", self.episodes_min, self.episodes_max),
-            *([AllOf("tags", tuple(self.tags))] if self.tags else ()),
-            *([NoneOf("tags", tuple(self.exclude_tags))] if self.exclude_tags else ()),
+            *([api.AllOf("tags", tuple(self.tags))] if self.tags else ()),
+            *([api.NoneOf("tags", tuple(self.exclude_tags))] if self.exclude_tags else ()),
         ]
 
 
-def _range(name: str, low: int | None, high: int | None) -> list[Condition]:
+def _range(name: str, low: int | None, high: int | None) -> list[api.Condition]:
     if low is not None and high is not None and low > high:
-        raise InputError(f"'filters': {name}Min {low} is after {name}Max {high}; swap them")
-    return [] if low is None and high is None else [Range(name, low, high)]
+        raise api.InputError(f"'filters': {name}Min {low} is after {name}Max {high}; swap them")
+    return [] if low is None and high is None else [api.Range(name, low, high)]
 
 
-def argument_of(condition: Condition) -> str:
+def argument_of(condition: api.Condition) -> str:
     """Return the argument that a condition came from."""
-    return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
+    return "filters.excludeTags" if isinstance(condition, api.NoneOf) else f"filters.{condition.field}"
 
 
-class SearchAnimeParams(ExplainParams, PagedParams):
+class SearchAnimeParams(api.ExplainParams, api.PagedParams):
     """Arguments of `search_anime`."""
 
     usual_text_tokens = 1_500
 
-    query: QueryText = Field(description="A description, theme or title")
+    query: api.QueryText = Field(description="A description, theme or title")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     filters: SearchFilters | None = Field(default=None, description="What every result has")
 
 
-class TagShape(ToolResult):
+class TagShape(api.ToolResult):
     """A tag and its category."""
 
     category: str
     value: str
 
 
-class AnimeShape(FromCatalogue):
+class AnimeShape(api.FromCatalogue):
     """The fields of an anime in every list."""
 
     headline: ClassVar[str] = "{title} ({type}, {year}, {episodes} ep)"
@@ -162,17 +111,17 @@ class AnimeShape(FromCatalogue):
     synopsis: str | None
 
 
-class SearchHit(Explained, AnimeShape):
+class SearchHit(api.Explained, AnimeShape):
     """One result of a search."""
 
     alternatives: list[str]
     status: str
     score: float
-    relevance: Relevance
+    relevance: api.Relevance
     match_type: Literal["fts", "vector", "hybrid"]
 
 
-class SearchAnimeResult(FoundResult, PricedResult):
+class SearchAnimeResult(api.FoundResult, api.PricedResult):
     """The answer of `search_anime`."""
 
     long_texts = ("synopsis", "tags", "alternatives")
@@ -184,7 +133,7 @@ class SearchAnimeResult(FoundResult, PricedResult):
     degraded: str | None
 
 
-class RecommendAnimeParams(ExplainParams, PagedParams):
+class RecommendAnimeParams(api.ExplainParams, api.PagedParams):
     """Arguments of `recommend_similar`."""
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
@@ -197,7 +146,7 @@ class RecommendAnimeParams(ExplainParams, PagedParams):
     limit: int = Field(default=8, ge=1, le=20, description="Most results")
 
 
-class SignalShape(ToolResult):
+class SignalShape(api.ToolResult):
     """The parts of a recommendation's score, each 0–1."""
 
     semantic: float
@@ -206,21 +155,21 @@ class SignalShape(ToolResult):
     format: float
 
 
-class OtherSignalShape(ToolResult):
+class OtherSignalShape(api.ToolResult):
     """A signal that helps to choose records, 0–1, and its weight beside their similarity."""
 
     value: float
     weight: float
 
 
-class OtherSignalsShape(ToolResult):
+class OtherSignalsShape(api.ToolResult):
     """The signals by which a record was chosen besides its similarity; left out where they do not apply."""
 
     wish: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
     known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
 
 
-class RecommendedAnime(Explained, AnimeShape):
+class RecommendedAnime(api.Explained, AnimeShape):
     """One recommendation."""
 
     similarity_score: float
@@ -228,7 +177,7 @@ class RecommendedAnime(Explained, AnimeShape):
     other_signals: OtherSignalsShape
 
 
-class RecommendAnimeResult(PricedResult):
+class RecommendAnimeResult(api.PricedResult):
     """The answer of `recommend_similar`."""
 
     paged = "recommendations"
@@ -241,7 +190,7 @@ class RecommendAnimeResult(PricedResult):
     not_understood: list[str]
 
 
-class DetailsParams(PricedParams):
+class DetailsParams(api.PricedParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
     title: Title | None = Field(default=None, description="May be misspelt")
@@ -254,21 +203,21 @@ class DetailsParams(PricedParams):
         return self
 
 
-class TitlesShape(ToolResult):
+class TitlesShape(api.ToolResult):
     """An anime's names."""
 
     canonical: str
     alternatives: list[str]
 
 
-class SeasonShape(ToolResult):
+class SeasonShape(api.ToolResult):
     """The year and season of the first broadcast."""
 
     year: int | None
     season: str | None
 
 
-class AnimeDetails(FromCatalogue):
+class AnimeDetails(api.FromCatalogue):
     """Every field of an anime."""
 
     headline: ClassVar[str] = ""
@@ -286,7 +235,7 @@ class AnimeDetails(FromCatalogue):
     synopsis: str | None
 
 
-class DetailsResult(PricedResult):
+class DetailsResult(api.PricedResult):
     """The answer of `get_anime_details`."""
 
     has_passages = True
@@ -299,21 +248,21 @@ class DetailsResult(PricedResult):
     """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
 
 
-class BrowseAnimeParams(PagedParams):
+class BrowseAnimeParams(api.PagedParams):
     """Arguments of `browse_taxonomy`."""
 
     category: Category | None = Field(default=None, description="Only this one")
     search: Title | None = Field(default=None, description="Tags like this")
 
 
-class TagCount(ToolResult):
+class TagCount(api.ToolResult):
     """A tag and how many anime have it."""
 
     value: str
     count: int
 
 
-class CategoryShape(ToolResult):
+class CategoryShape(api.ToolResult):
     """The tags of a category."""
 
     headline: ClassVar[str] = "{category}"
@@ -329,7 +278,7 @@ class CategoryShape(ToolResult):
         return self.model_copy(update={"tags": tags, "total": total if len(tags) < total else None})
 
 
-class BrowseAnimeResult(PricedResult):
+class BrowseAnimeResult(api.PricedResult):
     """The answer of `browse_taxonomy`: its items are tags, counted over all categories."""
 
     unit = "tags"
@@ -359,19 +308,19 @@ _tag = lru_cache(maxsize=4096)(TagShape)
 class AnimeTools:
     """The four tools over every anime catalogue."""
 
-    def __init__(self, catalogues: LayoutCatalogues) -> None:
+    def __init__(self, catalogues: api.LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
     def search(
-        self, principal: Principal, params: SearchAnimeParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: SearchAnimeParams, *, catalogue: str | None = None
     ) -> SearchAnimeResult:
         """Search anime (series and films) by description, theme or title."""
-        scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
-        found = search_scopes(
+        scoped = api.scope_each(self._catalogues.views(catalogue), _asked(principal, params))
+        found = api.search_scopes(
             scoped.views,
             scoped.scopes,
             params.query,
-            limit=depth_for(params.start, params.limit),
+            limit=api.depth_for(params.start, params.limit),
             explain=params.explain,
         )
         views, scopes, filters = scoped.views.found, scoped.scopes, params.filters or SearchFilters()
@@ -387,26 +336,26 @@ class AnimeTools:
             notes=[
                 *found.notes,
                 *scoped.notes,
-                *word_notes(found.pages),
-                *(fitting_notes(views, scopes, found.listed) if filters.conditions() else ()),
+                *api.word_notes(found.pages),
+                *(api.fitting_notes(views, scopes, found.listed) if filters.conditions() else ()),
             ],
         )
 
-    def search_path(self, principal: Principal, params: SearchAnimeParams, name: str, _kind: str) -> SearchPath:
+    def search_path(self, principal: api.Principal, params: SearchAnimeParams, name: str, _kind: str) -> api.SearchPath:
         """Return how `search_anime` searches one catalogue."""
         view = self._catalogues.view(name)
-        scope, notes = scope_of(view, _asked(principal, params))
-        return usual_path(
+        scope, notes = api.scope_of(view, _asked(principal, params))
+        return api.usual_path(
             view,
             params.query,
             scope=scope,
-            limit=reach_of(params, params.limit),
+            limit=api.reach_of(params, params.limit),
             page=params.limit,
             label=argument_of,
             notes=notes,
         )
 
-    def _hit(self, item: MergedHit, query: str) -> SearchHit:
+    def _hit(self, item: api.MergedHit, query: str) -> SearchHit:
         record = item.hit.record
         return SearchHit(
             **_shape(record),
@@ -415,20 +364,20 @@ class AnimeTools:
             score=round(item.hit.score, 4),
             relevance=item.hit.label,
             match_type=item.hit.match_type.value,
-            why=shape_why(item.hit.why),
+            why=api.shape_why(item.hit.why),
             catalogue=self._catalogues.label(item.view.name),
         )
 
     def recommend(
-        self, principal: Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
     ) -> RecommendAnimeResult:
         """Recommend anime like given titles, within preferences in plain words."""
-        request, scope = _request(params), Scope(visibility=principal.visibility)
+        request, scope = _request(params), api.Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
-        asked = ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
-        answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, Recommendations)}
+        asked = api.ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
+        answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, api.Recommendations)}
         if not answers:
-            raise next(refusal for refusal in asked.found.values() if isinstance(refusal, InputError))
+            raise next(refusal for refusal in asked.found.values() if isinstance(refusal, api.InputError))
         items = [(item, name) for name, answer in answers.items() for item in answer.items]
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendAnimeResult(
@@ -442,12 +391,14 @@ class AnimeTools:
             unread=[*views.skipped, *asked.skipped],
         )
 
-    def place(self, principal: Principal, params: RecommendAnimeParams, name: str, about: RecordId) -> Placing | None:
+    def place(
+        self, principal: api.Principal, params: RecommendAnimeParams, name: str, about: api.RecordId
+    ) -> api.Placing | None:
         """Return the place of one anime among what `recommend_similar` recommends from its catalogue."""
-        request, scope = replace(_request(params), about=about), Scope(visibility=principal.visibility)
+        request, scope = replace(_request(params), about=about), api.Scope(visibility=principal.visibility)
         return self._catalogues.view(name).recommend(request, scope=scope).placing
 
-    def _recommended(self, item: Recommendation, view: CatalogueView, *, explain: bool) -> RecommendedAnime:
+    def _recommended(self, item: api.Recommendation, view: api.CatalogueView, *, explain: bool) -> RecommendedAnime:
         parts, weights = item.signals, view.spec.recommend
         return RecommendedAnime(
             **_shape(item.record),
@@ -458,20 +409,22 @@ class AnimeTools:
                 wish=_other_signal(parts.wish, parts.wish_weight),
                 known=_other_signal(parts.known, weights.known if weights else 0.0),
             ),
-            why=shape_why(parts.why(weights)) if explain and weights else None,
+            why=api.shape_why(parts.why(weights)) if explain and weights else None,
         )
 
-    def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
+    def details(
+        self, principal: api.Principal, params: DetailsParams, *, catalogue: str | None = None
+    ) -> DetailsResult:
         """All about one anime, by title or id; null if none matches."""
-        views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
+        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
         if params.id is not None:
             return self._by_id(views, params.id, scope)
         title = params.title or ""
-        asked = ask_each(views.found, lambda view: view.resolve(title, scope=scope))
+        asked = api.ask_each(views.found, lambda view: view.resolve(title, scope=scope))
         choices = asked.found
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
-            ByCatalogue(
+            api.ByCatalogue(
                 found={name: views.found[name] for name, choice in choices.items() if choice.likeness == likeness},
                 skipped=[*views.skipped, *asked.skipped],
             ),
@@ -489,7 +442,7 @@ class AnimeTools:
             notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
         )
 
-    def _by_id(self, views: ByCatalogue[CatalogueView], stated: str, scope: Scope) -> DetailsResult:
+    def _by_id(self, views: api.ByCatalogue[api.CatalogueView], stated: str, scope: api.Scope) -> DetailsResult:
         """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a title."""
         found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
         if found is not None:
@@ -499,7 +452,7 @@ class AnimeTools:
         notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
         return DetailsResult(anime=None, suggestions=list(named), notes=notes)
 
-    def _details(self, found: FoundRecord) -> AnimeDetails:
+    def _details(self, found: api.FoundRecord) -> AnimeDetails:
         record = found.record
         return AnimeDetails(
             catalogue=self._catalogues.label(found.view.name),
@@ -514,13 +467,15 @@ class AnimeTools:
         )
 
     def browse(
-        self, principal: Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
     ) -> BrowseAnimeResult:
         """List tags of anime (genres, themes …) with counts."""
-        scope = Scope(visibility=principal.visibility)
+        scope = api.Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue).found
-        facets = merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
-        known = [field_values(one.reader, one.spec, "tags", visibility=principal.visibility) for one in views.values()]
+        facets = api.merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
+        known = [
+            api.field_values(one.reader, one.spec, "tags", visibility=principal.visibility) for one in views.values()
+        ]
         if params.search:
             wanted = {value for values in known for value in values.matching(params.search)}
             facets = [facet for facet in facets if facet.value in wanted]
@@ -535,24 +490,24 @@ class AnimeTools:
         return result.between(params.start, result.item_count) if params.start else result
 
 
-def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the anime tools over every anime catalogue that is served."""
-    layout = LayoutCatalogues(catalogues)
+    layout = api.LayoutCatalogues(catalogues)
     anime = AnimeTools(layout)
-    search = catalogue_tool(
+    search = api.catalogue_tool(
         name="search_anime", run=anime.search, searches=anime.search_path, count_of=attrgetter("total_matches")
     )
     every = [
         search,
-        catalogue_tool(name="recommend_similar", run=anime.recommend, recommends=anime.place),
-        catalogue_tool(name="get_anime_details", run=anime.details),
-        catalogue_tool(name="browse_taxonomy", run=anime.browse),
+        api.catalogue_tool(name="recommend_similar", run=anime.recommend, recommends=anime.place),
+        api.catalogue_tool(name="get_anime_details", run=anime.details),
+        api.catalogue_tool(name="browse_taxonomy", run=anime.browse),
     ]
     return layout.declare(every)
 
 
-def _request(params: RecommendAnimeParams) -> Request:
-    return Request(
+def _request(params: RecommendAnimeParams) -> api.Request:
+    return api.Request(
         titles=tuple(params.titles),
         preferences=params.preferences or "",
         exclude=tuple(params.exclude_titles or ()),
@@ -560,9 +515,9 @@ def _request(params: RecommendAnimeParams) -> Request:
     )
 
 
-def _asked(principal: Principal, params: SearchAnimeParams) -> ScopeRequest:
+def _asked(principal: api.Principal, params: SearchAnimeParams) -> api.ScopeRequest:
     filters = params.filters or SearchFilters()
-    return ScopeRequest(
+    return api.ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda _spec: filters.conditions(),
@@ -572,7 +527,7 @@ def _asked(principal: Principal, params: SearchAnimeParams) -> ScopeRequest:
 
 
 def _browse_notes(
-    params: BrowseAnimeParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
+    params: BrowseAnimeParams, facets: Sequence[api.FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
 ) -> list[str]:
     """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
     elsewhere = sorted({facet.category for facet in facets} - {one.category for one in shown})
@@ -586,15 +541,17 @@ def _browse_notes(
     return notes
 
 
-def _recommend_or_refuse(view: CatalogueView, request: Request, scope: Scope) -> Recommendations | InputError:
+def _recommend_or_refuse(
+    view: api.CatalogueView, request: api.Request, scope: api.Scope
+) -> api.Recommendations | api.InputError:
     """Recommend from one catalogue; return the refusal where it has none of the titles."""
     try:
         return view.recommend(request, scope=scope)
-    except InputError as error:
+    except api.InputError as error:
         return error
 
 
-def _shape(record: Record) -> dict[str, Any]:
+def _shape(record: api.Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "episodes": record.get("episodes") or 0,
@@ -603,7 +560,7 @@ def _shape(record: Record) -> dict[str, Any]:
     }
 
 
-def _tags(record: Record) -> list[TagShape]:
+def _tags(record: api.Record) -> list[TagShape]:
     return [_tag(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
 
 
@@ -611,8 +568,8 @@ def first_names(names: Sequence[str], query: str) -> list[str]:
     """Return a few alternative names: the one that was asked for, an English and a native one, and others."""
     wanted = _folded(query)
     long_enough = [name for name in names if 0 < len(wanted) <= 2 * len(name)]  # folding hardly makes a name longer
-    may_have = max(wanted.split(), key=len, default="") in fold_name("\n".join(long_enough))
-    asked_for = [name for name in long_enough if wanted in fold_name(name)] if may_have else []
+    may_have = max(wanted.split(), key=len, default="") in api.fold_name("\n".join(long_enough))
+    asked_for = [name for name in long_enough if wanted in api.fold_name(name)] if may_have else []
     english = (name for name in names if name.isascii() and ENGLISH.search(name))
     native = (name for script in (KANA, KANJI) for name in names if script.search(name))
     chosen = [min(asked_for, key=len, default=None), next(english, None), next(native, None)]
@@ -623,7 +580,7 @@ def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None
     return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
 
-def _understood(answers: Collection[Recommendations]) -> list[str]:
+def _understood(answers: Collection[api.Recommendations]) -> list[str]:
     """Return how titles and preferences were taken, with what is in doubt about a title."""
     liked = [f"{title.asked}: {_taken(title)}" for answer in answers for title in answer.titles if title.title]
     left_out = [f"{one.asked}: left out, {_taken(one)}" for answer in answers for one in answer.excluded if one.title]
@@ -631,11 +588,11 @@ def _understood(answers: Collection[Recommendations]) -> list[str]:
     return list(dict.fromkeys([*liked, *left_out, *wishes]))
 
 
-def _taken(choice: NameChoice) -> str:
+def _taken(choice: api.NameChoice) -> str:
     return f"the title '{choice.title}'{f', {choice.doubt}' if choice.doubt else ''}"
 
 
-def _not_understood(answers: Collection[Recommendations]) -> list[str]:
+def _not_understood(answers: Collection[api.Recommendations]) -> list[str]:
     """Return the unknown titles and preferences of all catalogues, and their notes."""
     every = [choice for answer in answers for choice in (*answer.titles, *answer.excluded)]
     known = {choice.asked for choice in every if choice.title}

@@ -4,18 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from stackroom.api import (
-    NEAREST_SHOWN,
-    CatalogueView,
-    Evidence,
-    MergedHit,
-    Ranked,
-    RecordId,
-    Scope,
-    SearchPath,
-    ShownHits,
-    usual_path,
-)
+from stackroom import api
 
 DOCUMENT = "document"
 PASSAGE = "passage"
@@ -31,12 +20,12 @@ ANCHOR_CHARS = 40
 REPEATS = "it repeats a passage that is shown before it"
 
 
-def passage_id(path: str, position: int) -> RecordId:
+def passage_id(path: str, position: int) -> api.RecordId:
     """Return the id of a file's passage; passages are counted from 1."""
-    return RecordId(f"{path}#{position}")
+    return api.RecordId(f"{path}#{position}")
 
 
-def choose_passages(found: Iterable[MergedHit], *, limit: int, evidence: Evidence) -> list[MergedHit]:
+def choose_passages(found: Iterable[api.MergedHit], *, limit: int, evidence: api.Evidence) -> list[api.MergedHit]:
     """Return the merged passages without repeats, at most `limit` of each collection; few where nothing answers."""
     taken: Counter[str] = Counter()
     chosen = []
@@ -44,10 +33,10 @@ def choose_passages(found: Iterable[MergedHit], *, limit: int, evidence: Evidenc
         taken[one.view.name] += 1
         if taken[one.view.name] <= limit:
             chosen.append(one)
-    return chosen[:NEAREST_SHOWN] if evidence is Evidence.NONE else chosen
+    return chosen[: api.NEAREST_SHOWN] if evidence is api.Evidence.NONE else chosen
 
 
-def without_repeats(found: Iterable[MergedHit]) -> list[MergedHit]:
+def without_repeats(found: Iterable[api.MergedHit]) -> list[api.MergedHit]:
     """Drop passages that repeat an earlier one: the same text, or one of its file that has more than half of theirs."""
     texts: set[str] = set()
     of_file: dict[tuple[str, str], list[str]] = {}
@@ -82,18 +71,18 @@ def _overlap(before: str, after: str) -> int:
     return 0
 
 
-def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: int) -> SearchPath:
+def passages_path(view: api.CatalogueView, query: str, scope: api.Scope, *, n_results: int) -> api.SearchPath:
     """Return how passages of one collection are searched for, without repeats."""
 
-    def show(ranked: Ranked) -> ShownHits:
+    def show(ranked: api.Ranked) -> api.ShownHits:
         page = ranked.page(SPARE * n_results)
-        ranked_hits = [MergedHit(view=view, hit=hit) for hit in page.hits]
+        ranked_hits = [api.MergedHit(view=view, hit=hit) for hit in page.hits]
         kept = {one.hit.key for one in without_repeats(ranked_hits)}
-        return ShownHits(
+        return api.ShownHits(
             keys=[one.hit.key for one in choose_passages(ranked_hits, limit=n_results, evidence=page.evidence)],
             left_out={hit.key: REPEATS for hit in page.hits if hit.key not in kept},
             evidence=page.evidence,
         )
 
-    path = usual_path(view, query, scope=scope, limit=SPARE * n_results, page=n_results)
+    path = api.usual_path(view, query, scope=scope, limit=SPARE * n_results, page=n_results)
     return replace(path, show=show, limit=n_results)

@@ -12,46 +12,7 @@ from urllib.parse import quote, unquote
 from pydantic import Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from stackroom.api import (
-    KIND_FIELD,
-    Action,
-    AnyOf,
-    ByCatalogue,
-    CatalogueView,
-    Condition,
-    Explained,
-    ExplainParams,
-    FoundResult,
-    GenericParams,
-    GenericResult,
-    InputError,
-    MergedHit,
-    NoneOf,
-    OpenCatalogue,
-    PagedParams,
-    PricedResult,
-    Principal,
-    QueryText,
-    RecordId,
-    Relevance,
-    ResourceContent,
-    ResourceEntry,
-    ResourceSpec,
-    Scope,
-    ScopeRequest,
-    SearchPath,
-    ToolSpec,
-    ask_each,
-    catalogue_tool,
-    degraded_notes,
-    new_pool,
-    resolve_choices,
-    scope_of,
-    search_scopes,
-    shape_why,
-    why_lines,
-    word_notes,
-)
+from stackroom import api
 from stackroom_catalogues.documents.merging import DOCUMENT, PASSAGE, SPARE, choose_passages, passage_id, passages_path
 
 HANDBOOK = "handbook"
@@ -65,47 +26,47 @@ NAMES_SHOWN = 12
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class PingParams(GenericParams):
+class PingParams(api.GenericParams):
     """Arguments of `ping`: none."""
 
 
-class PingResult(GenericResult):
+class PingResult(api.GenericResult):
     """The answer of `ping`."""
 
     status: str
     message: str
 
 
-class SearchDocumentsParams(ExplainParams, PagedParams, GenericParams):
+class SearchDocumentsParams(api.ExplainParams, api.PagedParams, api.GenericParams):
     """Arguments of `search_documents`."""
 
     sized_by = ("n_results",)
 
-    query: QueryText = Field(description="A question or topic")
+    query: api.QueryText = Field(description="A question or topic")
     sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
     exclude_sources: list[Name] | None = Field(default=None, description="Sources to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Passages per source")
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages to add before and after each")
 
 
-class HandbookParams(ExplainParams, PagedParams, GenericParams):
+class HandbookParams(api.ExplainParams, api.PagedParams, api.GenericParams):
     """Arguments of `search_handbook`."""
 
     sized_by = ("n_results",)
 
-    query: QueryText = Field(description="A question or topic")
+    query: api.QueryText = Field(description="A question or topic")
     section: Name | None = Field(default=None, description="Only this folder, e.g. engineering")
     exclude_sections: list[Name] | None = Field(default=None, description="Folders to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Most results")
 
 
-class PassageMetadata(GenericResult):
+class PassageMetadata(api.GenericResult):
     """The place of a passage, and how well it answers (0–1)."""
 
     file_path: str
     source: str
     score: float
-    relevance: Relevance
+    relevance: api.Relevance
     section: str
     title: str
     heading_path: str
@@ -118,7 +79,7 @@ ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
 """Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
 
 
-class FoundPassage(Explained, GenericResult):
+class FoundPassage(api.Explained, api.GenericResult):
     """One result."""
 
     content: str
@@ -133,7 +94,7 @@ class PassageWithNeighbours(FoundPassage):
     after: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
-class PassagesResult(FoundResult, PricedResult, GenericResult):
+class PassagesResult(api.FoundResult, api.PricedResult, api.GenericResult):
     """Passages, which are kept whole where an answer is cut."""
 
     unit = "passages"
@@ -161,26 +122,26 @@ class SearchDocumentsResult(PassagesResult):
 class DocumentTools:
     """The tools over every collection."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+    def __init__(self, catalogues: Sequence[api.OpenCatalogue]) -> None:
         self._collections = {catalogue.name: catalogue for catalogue in catalogues}
-        self._pool = new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
+        self._pool = api.new_pool("collection", max(1, min(SEARCHES_AT_ONCE, len(catalogues))))
 
-    def ping(self, _principal: Principal, _params: PingParams) -> PingResult:
+    def ping(self, _principal: api.Principal, _params: PingParams) -> PingResult:
         """Check the connection."""
         return PingResult(status="ok", message="pong")
 
-    def search(self, principal: Principal, params: SearchDocumentsParams) -> SearchDocumentsResult:
+    def search(self, principal: api.Principal, params: SearchDocumentsParams) -> SearchDocumentsResult:
         """Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH."""
         unserved = next(iter(self._collections.values())).list_unserved()
         damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
-        views = ask_each(there, OpenCatalogue.view)
-        counted = ask_each(views.found, lambda view: view.reader.count(scope))
+        views = api.ask_each(there, api.OpenCatalogue.view)
+        counted = api.ask_each(views.found, lambda view: view.reader.count(scope))
         filled = {name: views.found[name] for name, count in counted.found.items() if count}
-        page = search_scopes(
-            ByCatalogue(found=filled, skipped=[]),
+        page = api.search_scopes(
+            api.ByCatalogue(found=filled, skipped=[]),
             dict.fromkeys(filled, scope),
             params.query,
             limit=SPARE * params.n_results,
@@ -193,16 +154,18 @@ class DocumentTools:
             evidence=page.evidence,
             mode=page.mode,
             skipped=[name for name in names if name not in page.pages],
-            notes=[*notes, *page.notes, *word_notes(page.pages), *degraded_notes(page.pages)],
+            notes=[*notes, *page.notes, *api.word_notes(page.pages), *api.degraded_notes(page.pages)],
             unread=[*views.skipped, *counted.skipped, *page.unread, *(name for name in names if name in damaged)],
         )
 
-    def search_path(self, principal: Principal, params: SearchDocumentsParams, name: str, _kind: str) -> SearchPath:
+    def search_path(
+        self, principal: api.Principal, params: SearchDocumentsParams, name: str, _kind: str
+    ) -> api.SearchPath:
         """Return how `search_documents` searches one collection."""
         view = self._collections[name].view()
         return passages_path(view, params.query, _scope(PASSAGE, principal), n_results=params.n_results)
 
-    def handbook_path(self, principal: Principal, params: HandbookParams, name: str, _kind: str) -> SearchPath:
+    def handbook_path(self, principal: api.Principal, params: HandbookParams, name: str, _kind: str) -> api.SearchPath:
         """Return how `search_handbook` searches the handbook."""
         view = self._collections[name].view()
         scope, notes = _handbook_scope(view, principal, params)
@@ -213,15 +176,15 @@ class DocumentTools:
         """Return the names of the collections that a search reads; none of a search that is refused."""
         try:
             return self._sources(params)[0]
-        except InputError:
+        except api.InputError:
             return ()
 
-    def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
+    def search_handbook(self, principal: api.Principal, params: HandbookParams) -> HandbookResult:
         """Find passages of the collection handbook only."""
         handbook = self._collections[HANDBOOK].view()
         scope, notes = _handbook_scope(handbook, principal, params)
-        page = search_scopes(
-            ByCatalogue(found={HANDBOOK: handbook}, skipped=[]),
+        page = api.search_scopes(
+            api.ByCatalogue(found={HANDBOOK: handbook}, skipped=[]),
             {HANDBOOK: scope},
             params.query,
             limit=SPARE * params.n_results,
@@ -232,29 +195,29 @@ class DocumentTools:
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=page.evidence,
             mode=page.mode,
-            notes=[*notes, *page.notes, *word_notes(page.pages), *degraded_notes(page.pages)],
+            notes=[*notes, *page.notes, *api.word_notes(page.pages), *api.degraded_notes(page.pages)],
         )
 
-    def entries(self, principal: Principal) -> list[ResourceEntry]:
+    def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
         """List every document of every collection."""
         scope = _scope(DOCUMENT, principal)
-        paths = ask_each(self._collections, lambda collection: _ids(collection, scope))
+        paths = api.ask_each(self._collections, lambda collection: _ids(collection, scope))
         return [
-            ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
+            api.ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
             for name, some in paths.found.items()
             for path in some
         ]
 
-    def read(self, principal: Principal, address: str) -> ResourceContent | None:
+    def read(self, principal: api.Principal, address: str) -> api.ResourceContent | None:
         """Return the whole text of a document."""
         name, _, path = address.partition("/")
         if name not in self._collections:
             return None
         view, scope = self._collections[name].view(), _scope(DOCUMENT, principal)
-        document = view.find_record(RecordId(unquote(path)), scope=scope)
+        document = view.find_record(api.RecordId(unquote(path)), scope=scope)
         if document is None or document.kind != DOCUMENT:
             return None
-        return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
+        return api.ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
     def _sources(self, params: SearchDocumentsParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Return the names of the collections that are meant, all by default, and notes."""
@@ -268,13 +231,13 @@ def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) 
     """Return the sources meant, and notes; a declared one that is not there is taken by its exact name alone."""
     declared = {name for name in asked if name in DECLARED_SOURCES}
     resolved = {
-        name: ([name], []) if name in declared else resolve_choices([name], there, label=label) for name in asked
+        name: ([name], []) if name in declared else api.resolve_choices([name], there, label=label) for name in asked
     }
     names = dict.fromkeys(one for some, _ in resolved.values() for one in some)
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _around(found: MergedHit, scope: Scope, count: int) -> dict[str, Any]:
+def _around(found: api.MergedHit, scope: api.Scope, count: int) -> dict[str, Any]:
     """Return the passages before and after one, in the order of the file; none of a passage without a position."""
     reader, record = found.view.reader, found.hit.record
     own, path = int(record.get("position") or 0), str(record.get("document"))
@@ -289,30 +252,32 @@ def _around(found: MergedHit, scope: Scope, count: int) -> dict[str, Any]:
     }
 
 
-def _scope(kind: str, principal: Principal) -> Scope:
-    return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
+def _scope(kind: str, principal: api.Principal) -> api.Scope:
+    return api.Scope(conditions=(api.AnyOf(api.KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
-def _handbook_scope(view: CatalogueView, principal: Principal, params: HandbookParams) -> tuple[Scope, list[str]]:
+def _handbook_scope(
+    view: api.CatalogueView, principal: api.Principal, params: HandbookParams
+) -> tuple[api.Scope, list[str]]:
     """Return the scope of a search of the handbook, and notes on its sections."""
-    wanted = [AnyOf("section", (params.section,))] if params.section else []
-    unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
-    asked = ScopeRequest(
+    wanted = [api.AnyOf("section", (params.section,))] if params.section else []
+    unwanted = [api.NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
+    asked = api.ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda _spec: [*wanted, *unwanted],
         label=_argument_of,
     )
-    scope, notes = scope_of(view, asked)
-    return scope.narrowed(AnyOf(KIND_FIELD, (PASSAGE,))), notes
+    scope, notes = api.scope_of(view, asked)
+    return scope.narrowed(api.AnyOf(api.KIND_FIELD, (PASSAGE,))), notes
 
 
-def _argument_of(condition: Condition) -> str:
+def _argument_of(condition: api.Condition) -> str:
     """Return the argument of `search_handbook` that a condition came from."""
-    return "exclude_sections" if isinstance(condition, NoneOf) else "section"
+    return "exclude_sections" if isinstance(condition, api.NoneOf) else "section"
 
 
-def _shape(found: MergedHit) -> dict[str, Any]:
+def _shape(found: api.MergedHit) -> dict[str, Any]:
     record, source = found.hit.record, found.view.name
     metadata = PassageMetadata(
         file_path=record.get("path"),
@@ -324,11 +289,11 @@ def _shape(found: MergedHit) -> dict[str, Any]:
         id=record.id,
         **{name: record.get(name) for name in ("title", "first_line", "last_line")},
     )
-    why = shape_why(found.hit.why)
+    why = api.shape_why(found.hit.why)
     return {"content": record.get("content"), "metadata": metadata, "source": source, "why": why}
 
 
-def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
+def _ids(collection: api.OpenCatalogue, scope: api.Scope) -> list[api.RecordId]:
     reader = collection.shelf.reader()
     return sorted(reader.ids(reader.scan(scope=scope, limit=reader.count(scope))))
 
@@ -338,15 +303,15 @@ def _mime_type(path: str) -> str:
     return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
 
 
-def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the tools over these collections; the handbook's only where there is one."""
     documents = DocumentTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
     held = [f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name for name in names[:NAMES_SHOWN]]
     shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    passages = partial(catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results))
-    ping = catalogue_tool(
+    passages = partial(api.catalogue_tool, text=_whole_text, count_of=lambda result: len(result.results))
+    ping = api.catalogue_tool(
         name="ping",
         params=PingParams,
         is_instant=True,
@@ -370,13 +335,13 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     return [ping, search, *([handbook] if HANDBOOK in names else [])]
 
 
-def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
     """Declare the documents of these collections."""
     documents = DocumentTools(catalogues)
     return [
-        ResourceSpec(
+        api.ResourceSpec(
             prefix=SCHEME,
-            action=Action.ACCESS_CATALOG,
+            action=api.Action.ACCESS_CATALOG,
             entries=documents.entries,
             read=documents.read,
             template=SCHEME + "{collection}/{+path}",
@@ -408,7 +373,7 @@ def _text(number: int, found: FoundPassage) -> str:
         place += f" · {value}" if value and value not in place else ""
     head = f"{number}. {place} · score {where.score}{f', {where.relevance}' if where.relevance else ''}"
     return "\n".join(
-        [head, *_around_text(found, "before"), found.content, *_around_text(found, "after"), *why_lines(found.why)]
+        [head, *_around_text(found, "before"), found.content, *_around_text(found, "after"), *api.why_lines(found.why)]
     )
 
 

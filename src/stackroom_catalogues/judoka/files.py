@@ -18,23 +18,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from stackroom.api import (
-    KIND_FIELD,
-    Action,
-    AnyOf,
-    OpenCatalogue,
-    Principal,
-    Record,
-    ResourceContent,
-    ResourceEntry,
-    ResourceSpec,
-    Scope,
-    ShelfReader,
-)
+from stackroom import api
 from stackroom_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
 from stackroom_catalogues.judoka.synonyms import load_kept
 
-CARDS = AnyOf(KIND_FIELD, (CARD,))
+CARDS = api.AnyOf(api.KIND_FIELD, (CARD,))
 PREFIX = "judokon://"
 JSON, BINARY = "application/json", "application/octet-stream"
 FILES = {
@@ -50,7 +38,7 @@ LAYOUT = "no header; row-major float32, little-endian, unit length; row i is the
 SOURCES = {CARD: "judoka.json", TECHNIQUE: "techniques.json"}
 
 
-def text_of(record: Record) -> str:
+def text_of(record: api.Record) -> str:
     """Return a record as plain text."""
     if record.kind == PASSAGE:
         return str(record.get("text"))
@@ -62,30 +50,30 @@ def text_of(record: Record) -> str:
     return ". ".join(filter(None, (*parts, stats, record.get("bio"))))
 
 
-def source_of(record: Record) -> str:
+def source_of(record: api.Record) -> str:
     """Return the source of a record: what a passage states, a technique's file, else the file of its kind."""
     stated = record.get("source") or (record.get("rest") or {}).get("source")
     return str(stated or SOURCES.get(record.kind, "passages.json"))
 
 
-def declare_files(catalogue: OpenCatalogue, prefix: str) -> ResourceSpec:
+def declare_files(catalogue: api.OpenCatalogue, prefix: str) -> api.ResourceSpec:
     """Declare the files of one catalogue."""
     entries = [
-        ResourceEntry(uri=f"{prefix}{name}", name=name, title=title, mime_type=mime_type)
+        api.ResourceEntry(uri=f"{prefix}{name}", name=name, title=title, mime_type=mime_type)
         for name, (title, mime_type) in FILES.items()
     ]
-    return ResourceSpec(
+    return api.ResourceSpec(
         prefix=prefix,
-        action=Action.ACCESS_CATALOG,
+        action=api.Action.ACCESS_CATALOG,
         entries=lambda _principal: entries,
         read=partial(_read_file, catalogue),
         is_file=True,
     )
 
 
-def _read_file(catalogue: OpenCatalogue, principal: Principal, name: str) -> ResourceContent | None:
+def _read_file(catalogue: api.OpenCatalogue, principal: api.Principal, name: str) -> api.ResourceContent | None:
     """Return a file's content."""
-    reader, scope = catalogue.shelf.reader(), Scope(visibility=principal.visibility)
+    reader, scope = catalogue.shelf.reader(), api.Scope(visibility=principal.visibility)
     match name:
         case "judoka.json":
             return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
@@ -95,13 +83,13 @@ def _read_file(catalogue: OpenCatalogue, principal: Principal, name: str) -> Res
             return _json(load_kept(catalogue))
         case "offline_rag_vectors.bin":
             rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
-            return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
+            return api.ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
         case "offline_rag_metadata.json":
             return _json(_metadata(reader, scope))
     return None
 
 
-def _embeddings(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+def _embeddings(reader: api.ShelfReader, scope: api.Scope) -> dict[str, Any]:
     return {
         "model": reader.model.name if reader.model else None,
         "dim": reader.model.dimension if reader.model else 0,
@@ -109,7 +97,7 @@ def _embeddings(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _metadata(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+def _metadata(reader: api.ShelfReader, scope: api.Scope) -> dict[str, Any]:
     records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
     return {
         "model": reader.model.name if reader.model else None,
@@ -122,7 +110,7 @@ def _metadata(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _iter_records(reader: ShelfReader, scope: Scope) -> Iterator[tuple[Record, np.ndarray[Any, Any]]]:
+def _iter_records(reader: api.ShelfReader, scope: api.Scope) -> Iterator[tuple[api.Record, np.ndarray[Any, Any]]]:
     """Yield each record with its vector, in the order in which they were added."""
     keys = reader.scan(scope=scope, limit=reader.count(scope))
     records = reader.fetch(keys, scope=scope)
@@ -130,7 +118,7 @@ def _iter_records(reader: ShelfReader, scope: Scope) -> Iterator[tuple[Record, n
     yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
 
 
-def _item(record: Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _item(record: api.Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
     item = {
         "id": shown_id(record),
         "text": text_of(record),
@@ -143,5 +131,5 @@ def _item(record: Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if value is not None}
 
 
-def _json(value: Any) -> ResourceContent:
-    return ResourceContent(mime_type=JSON, text=orjson.dumps(value).decode())
+def _json(value: Any) -> api.ResourceContent:
+    return api.ResourceContent(mime_type=JSON, text=orjson.dumps(value).decode())

@@ -13,57 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from stackroom.api import (
-    AnyOf,
-    ByCatalogue,
-    CatalogueScopes,
-    CatalogueView,
-    Condition,
-    Explained,
-    ExplainParams,
-    FoundRecord,
-    FoundResult,
-    FromCatalogue,
-    InputError,
-    Key,
-    LayoutCatalogues,
-    MergedHit,
-    NoneOf,
-    NotFoundError,
-    OpenCatalogue,
-    PagedParams,
-    PricedParams,
-    PricedResult,
-    Principal,
-    QueryText,
-    Range,
-    Ranked,
-    Record,
-    RecordId,
-    Relevance,
-    ResourceSpec,
-    Scope,
-    ScopeRequest,
-    SearchPath,
-    ShelfReader,
-    ShownHits,
-    ToolParams,
-    ToolResult,
-    ToolSpec,
-    catalogue_tool,
-    depth_for,
-    like_words,
-    merge_facets,
-    parse_exclusions,
-    plain_reading,
-    reach_of,
-    require_excludable,
-    scope_each,
-    search_scopes,
-    shape_why,
-    usual_path,
-    word_notes,
-)
+from stackroom import api
 from stackroom_catalogues.judoka.files import CARDS, PREFIX, declare_files, source_of, text_of
 from stackroom_catalogues.judoka.rows import (
     CARD,
@@ -77,7 +27,7 @@ from stackroom_catalogues.judoka.rows import (
 )
 from stackroom_catalogues.judoka.synonyms import rank_expanded
 
-SHOWN = AnyOf("visibility", ("shown",))
+SHOWN = api.AnyOf("visibility", ("shown",))
 MEASURES = (*STATS, "average")
 LOWER_SIGNS, UPPER_SIGNS = (">", ">=", "≥"), ("<", "<=", "≤")
 THRESHOLD = re.compile(r"\s*([A-Za-z_ -]+?)\s*(>=|<=|==|=|>|<|≥|≤)\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*")
@@ -87,7 +37,7 @@ LIKE = 0.6
 SET_UP = "run: stackroom rag prepare, then stackroom add FOLDER --as judoka"
 
 
-def parse_threshold(text: str) -> Range:
+def parse_threshold(text: str) -> api.Range:
     """Return the condition that a threshold such as `power>=8` states."""
     found = THRESHOLD.fullmatch(text)
     if found is None:
@@ -98,7 +48,7 @@ def parse_threshold(text: str) -> Range:
     # ranges include their bounds, so a strict one begins at the next number
     low = math.nextafter(number, math.inf) if sign == ">" else number
     high = math.nextafter(number, -math.inf) if sign == "<" else number
-    return Range(stat, None if sign in UPPER_SIGNS else low, None if sign in LOWER_SIGNS else high)
+    return api.Range(stat, None if sign in UPPER_SIGNS else low, None if sign in LOWER_SIGNS else high)
 
 
 def _listed(value: Any) -> Any:
@@ -109,7 +59,7 @@ def _listed(value: Any) -> Any:
 Threshold = Annotated[str, AfterValidator(lambda text: text if parse_threshold(text) else "")]
 
 
-class CardFilters(ToolParams):
+class CardFilters(api.ToolParams):
     """Conditions that every card meets."""
 
     country: str | None = Field(default=None, description="Name or code, of listCountries")
@@ -122,30 +72,30 @@ class CardFilters(ToolParams):
         default=None, description="e.g. power>=8, average>=7.5"
     )
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[api.Condition]:
         """Return the filters as conditions."""
         if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
-            raise InputError(
+            raise api.InputError(
                 f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}; swap them"
             )
-        found: list[Condition] = []
+        found: list[api.Condition] = []
         if self.country and (country := self.country.strip()):
             letters = country.replace(".", "").lower()
             is_code = len(letters) == 2 and letters.isascii() and letters.isalpha()
             code = "gb" if letters == "uk" else letters
-            found.append(AnyOf("countryCode", (code,)) if is_code else AnyOf("country", (country,)))
+            found.append(api.AnyOf("countryCode", (code,)) if is_code else api.AnyOf("country", (country,)))
         weight_class = normalised_class(self.weight_class or "")
         stated = {"rarity": self.rarity, "weightClass": weight_class, "gender": self.gender}
-        found += [AnyOf(name, (value,)) for name, value in stated.items() if value]
+        found += [api.AnyOf(name, (value,)) for name, value in stated.items() if value]
         if self.weight_min is not None or self.weight_max is not None:
-            found.append(Range("weight", self.weight_min, self.weight_max))
+            found.append(api.Range("weight", self.weight_min, self.weight_max))
         return [*found, *(parse_threshold(text) for text in self.stats or ())]
 
 
-def argument_of(condition: Condition) -> str:
+def argument_of(condition: api.Condition) -> str:
     """Return the argument that a condition came from."""
     name = "country" if condition.field == "countryCode" else condition.field
-    return f"exclude.{name}" if isinstance(condition, NoneOf) else f"filters.{name}"
+    return f"exclude.{name}" if isinstance(condition, api.NoneOf) else f"filters.{name}"
 
 
 def _id_text(value: Any) -> Any:
@@ -171,13 +121,13 @@ Side = Literal["a", "b", "draw"]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
-class RagParams(ExplainParams, PagedParams):
+class RagParams(api.ExplainParams, api.PagedParams):
     """Arguments of `query_rag`."""
 
-    query: QueryText = Field(description="A question about the game")
+    query: api.QueryText = Field(description="A question about the game")
 
 
-class RagHit(Explained, FromCatalogue):
+class RagHit(api.Explained, api.FromCatalogue):
     """A passage, technique or card that answers."""
 
     headline: ClassVar[str] = "{source}"
@@ -186,12 +136,12 @@ class RagHit(Explained, FromCatalogue):
     text: str
     source: str
     score: float
-    relevance: Relevance
+    relevance: api.Relevance
     qa_context: str | None
     tags: list[str]
 
 
-class RagResult(FoundResult, PricedResult):
+class RagResult(api.FoundResult, api.PricedResult):
     """The answer of `query_rag`; `hint` says why vectors were not used, and how to fix it."""
 
     long_texts: ClassVar[tuple[str, ...]] = ("text",)
@@ -201,18 +151,18 @@ class RagResult(FoundResult, PricedResult):
     hint: str | None
 
 
-class SearchJudokaParams(ExplainParams, PagedParams):
+class SearchJudokaParams(api.ExplainParams, api.PagedParams):
     """Arguments of `judokon.search`."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
-    query: QueryText = Field(description="As in: powerful judoka from Japan")
+    query: api.QueryText = Field(description="As in: powerful judoka from Japan")
     top_k: int = Field(default=8, ge=1, le=50, description="Most results")
     filters: CardFilters | None = Field(default=None, description="What every card has")
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by filter")
 
 
-class JudokaShape(FromCatalogue):
+class JudokaShape(api.FromCatalogue):
     """The fields of a card in a list."""
 
     id: FileId
@@ -223,27 +173,27 @@ class JudokaShape(FromCatalogue):
     stats: dict[str, int]
 
 
-class JudokaHit(Explained, JudokaShape):
+class JudokaHit(api.Explained, JudokaShape):
     """One result of a search."""
 
     score: float
-    relevance: Relevance
+    relevance: api.Relevance
 
 
-class SearchJudokaResult(FoundResult, PricedResult):
+class SearchJudokaResult(api.FoundResult, api.PricedResult):
     """The answer of `judokon.search`."""
 
     results: list[JudokaHit]
     hint: str | None
 
 
-class IdParams(PricedParams):
+class IdParams(api.PricedParams):
     """Arguments of `judokon.getById`."""
 
     id: CardId = Field(description="e.g. 12, ABEGENENOU_63, or a name")
 
 
-class CardResult(PricedResult):
+class CardResult(api.PricedResult):
     """A whole card, with every field of its file."""
 
     paged: ClassVar[tuple[str, ...]] = ()
@@ -252,23 +202,23 @@ class CardResult(PricedResult):
     model_config = ConfigDict(extra="allow")
 
 
-class RandomParams(PricedParams):
+class RandomParams(api.PricedParams):
     """Arguments of `judokon.random`."""
 
     filters: Annotated[CardFilters, SHARED] | None = None
 
 
-class CodeParams(ToolParams):
+class CodeParams(api.ToolParams):
     """Arguments of `judokon.validateCardCode`."""
 
     code: Code = Field(description="e.g. JDKN-7Q2M-X4WE-RTYC")
 
 
-class ResolveParams(PricedParams, CodeParams):
+class ResolveParams(api.PricedParams, CodeParams):
     """Arguments of `judokon.resolveCode`."""
 
 
-class CodeResult(FromCatalogue):
+class CodeResult(api.FromCatalogue):
     """The validity of a code: it is valid when a card has it. `checksum` is null for codes without a check letter."""
 
     valid: bool
@@ -279,14 +229,14 @@ class CodeResult(FromCatalogue):
     reason: str | None
 
 
-class CompareParams(ToolParams):
+class CompareParams(api.ToolParams):
     """Arguments of `judokon.compare`."""
 
     id_a: CardId = Field(description="First judoka: id or name")
     id_b: CardId = Field(description="Second judoka: id or name")
 
 
-class StatShape(ToolResult):
+class StatShape(api.ToolResult):
     """A stat of two cards."""
 
     a: int
@@ -294,7 +244,7 @@ class StatShape(ToolResult):
     winner: Side
 
 
-class CompareResult(ToolResult):
+class CompareResult(api.ToolResult):
     """Two cards side by side: each stat's numbers and winner, the totals, and who wins more stats."""
 
     a: Annotated[JudokaShape, OBJECT]
@@ -304,7 +254,7 @@ class CompareResult(ToolResult):
     winner: Side
 
 
-class OpponentParams(PagedParams):
+class OpponentParams(api.PagedParams):
     """Arguments of `judokon.suggestOpponent`."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
@@ -319,7 +269,7 @@ class Opponent(JudokaShape):
     reasons: list[str]
 
 
-class OpponentResult(PricedResult):
+class OpponentResult(api.PricedResult):
     """The answer of `judokon.suggestOpponent`."""
 
     paged: ClassVar[str] = "opponents"
@@ -327,11 +277,11 @@ class OpponentResult(PricedResult):
     opponents: Annotated[list[Opponent], LEAN]
 
 
-class CountriesParams(PagedParams):
+class CountriesParams(api.PagedParams):
     """Arguments of `judokon.listCountries`."""
 
 
-class CountryCount(ToolResult):
+class CountryCount(api.ToolResult):
     """A country, and how many cards are of it."""
 
     country: str
@@ -339,7 +289,7 @@ class CountryCount(ToolResult):
     count: int
 
 
-class CountriesResult(PricedResult):
+class CountriesResult(api.PricedResult):
     """The answer of `judokon.listCountries`, most cards first."""
 
     paged: ClassVar[str] = "countries"
@@ -350,56 +300,58 @@ class CountriesResult(PricedResult):
 class JudokonTools:
     """The nine tools over every judoka catalogue; `chance` draws cards."""
 
-    def __init__(self, catalogues: LayoutCatalogues, chance: random.Random) -> None:
+    def __init__(self, catalogues: api.LayoutCatalogues, chance: random.Random) -> None:
         self._catalogues = catalogues
         self._chance = chance
 
-    def query_rag(self, principal: Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
+    def query_rag(self, principal: api.Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
         """Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards."""
-        views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
+        views, scope = self._catalogues.views(catalogue), api.Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
-            raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
-        page = search_scopes(
+            raise api.NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
+        page = api.search_scopes(
             views,
             dict.fromkeys(views.found, scope),
             params.query,
-            limit=depth_for(params.start, RAG_RESULTS),
+            limit=api.depth_for(params.start, RAG_RESULTS),
             explain=params.explain,
             rank=rank_expanded,
-            readings=dict.fromkeys(views.found, plain_reading(params.query, scope)),
+            readings=dict.fromkeys(views.found, api.plain_reading(params.query, scope)),
         )
         if page.degraded and not page.items:
-            raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
+            raise api.NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
         return RagResult(
             results=[self._rag_hit(item) for item in page.page(params.start, RAG_RESULTS)],
             evidence=page.evidence,
             mode=page.mode,
-            notes=word_notes(page.pages),
+            notes=api.word_notes(page.pages),
             hint=_hint(page.degraded),
             unread=page.unread,
             cursor=page.cursor_after(params.start + RAG_RESULTS),
         )
 
-    def rag_path(self, principal: Principal, params: RagParams, name: str, _kind: str) -> SearchPath:
+    def rag_path(self, principal: api.Principal, params: RagParams, name: str, _kind: str) -> api.SearchPath:
         """Return how `query_rag` searches one catalogue."""
-        return usual_path(
+        return api.usual_path(
             self._catalogues.view(name),
             params.query,
-            scope=Scope(visibility=principal.visibility),
-            limit=reach_of(params, RAG_RESULTS),
+            scope=api.Scope(visibility=principal.visibility),
+            limit=api.reach_of(params, RAG_RESULTS),
             page=RAG_RESULTS,
             rank=rank_expanded,
             is_read=False,
         )
 
-    def search_path(self, principal: Principal, params: SearchJudokaParams, name: str, _kind: str) -> SearchPath:
+    def search_path(
+        self, principal: api.Principal, params: SearchJudokaParams, name: str, _kind: str
+    ) -> api.SearchPath:
         """Return how `judokon.search` searches one catalogue."""
         scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
-        path = usual_path(
+        path = api.usual_path(
             scoped.views.found[name],
             params.query,
             scope=scoped.scopes[name],
-            limit=reach_of(params, params.top_k),
+            limit=api.reach_of(params, params.top_k),
             page=params.top_k,
             notes=scoped.notes,
             rank=rank_expanded,
@@ -407,16 +359,16 @@ class JudokonTools:
         return path if params.filters is None else _shown_whole(path)
 
     def search(
-        self, principal: Principal, params: SearchJudokaParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: SearchJudokaParams, *, catalogue: str | None = None
     ) -> SearchJudokaResult:
         """Search judoka cards of the game JU-DO-KON! by description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         start, end = params.start, params.start + params.top_k
-        page = search_scopes(
+        page = api.search_scopes(
             scoped.views,
             scoped.scopes,
             params.query,
-            limit=depth_for(start, params.top_k),
+            limit=api.depth_for(start, params.top_k),
             explain=params.explain,
             rank=rank_expanded,
         )
@@ -425,21 +377,22 @@ class JudokonTools:
         hints = [] if shown or start else ["no judoka meets this; judokon.listCountries lists the countries there are"]
         return SearchJudokaResult(
             results=[
-                JudokaHit(**self._shape(FoundRecord(item.view, item.hit.record)), **_strength(item)) for item in shown
+                JudokaHit(**self._shape(api.FoundRecord(item.view, item.hit.record)), **_strength(item))
+                for item in shown
             ],
             evidence=page.evidence,
             mode=page.mode,
             hint=_hint(page.degraded),
             unread=page.unread,
-            notes=[*page.notes, *scoped.notes, *word_notes(page.pages), *hints],
+            notes=[*page.notes, *scoped.notes, *api.word_notes(page.pages), *hints],
             cursor=page.cursor_after(end, is_list=is_list),
         )
 
-    def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
+    def get_by_id(self, principal: api.Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
         """Get one judoka card, with all stats."""
         return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
-    def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
+    def draw(self, principal: api.Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
         """Draw a random judoka card."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
         views, scopes = scoped.views.found, scoped.scopes
@@ -447,21 +400,25 @@ class JudokonTools:
             (view, key) for view in views.values() for key in _keys(view.reader, scopes[view.name].narrowed(SHOWN))
         ]
         if not cards:
-            raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
+            raise api.NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
         view, key = self._chance.choice(cards)
-        return self._card(FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key]))
+        return self._card(api.FoundRecord(view, view.reader.fetch([key], scope=scopes[view.name])[key]))
 
-    def resolve_code(self, principal: Principal, params: ResolveParams, *, catalogue: str | None = None) -> CardResult:
+    def resolve_code(
+        self, principal: api.Principal, params: ResolveParams, *, catalogue: str | None = None
+    ) -> CardResult:
         """Find the judoka card of a card code."""
         found = self._find_by_code(principal, params.code, catalogue)
         if found is None:
             reason = check_code(params.code).problem
-            raise NotFoundError(
+            raise api.NotFoundError(
                 f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}; try judokon.search"
             )
         return self._card(found)
 
-    def validate_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CodeResult:
+    def validate_code(
+        self, principal: api.Principal, params: CodeParams, *, catalogue: str | None = None
+    ) -> CodeResult:
         """Check the form of a card code, and whether a card has it."""
         form, found = check_code(params.code), self._find_by_code(principal, params.code, catalogue)
         is_known = found is not None
@@ -475,7 +432,9 @@ class JudokonTools:
             catalogue=self._catalogues.label(found.view.name) if found else None,
         )
 
-    def compare(self, principal: Principal, params: CompareParams, *, catalogue: str | None = None) -> CompareResult:
+    def compare(
+        self, principal: api.Principal, params: CompareParams, *, catalogue: str | None = None
+    ) -> CompareResult:
         """Compare two judoka, stat by stat."""
         views = self._catalogues.views(catalogue)
         one, other = self._get_card(views, principal, params.id_a), self._get_card(views, principal, params.id_b)
@@ -491,7 +450,7 @@ class JudokonTools:
         )
 
     def suggest_opponent(
-        self, principal: Principal, params: OpponentParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: OpponentParams, *, catalogue: str | None = None
     ) -> OpponentResult:
         """Suggest fair opponents for a judoka."""
         view, card = self._get_card(self._catalogues.views(catalogue), principal, params.id)
@@ -500,37 +459,39 @@ class JudokonTools:
         end = params.start + params.top_k
         return OpponentResult(
             opponents=[
-                Opponent(**self._shape(FoundRecord(view, other)), reasons=_reasons(card, other))
+                Opponent(**self._shape(api.FoundRecord(view, other)), reasons=_reasons(card, other))
                 for other in others[params.start : end]
             ],
             cursor=str(end) if end < len(others) else None,
         )
 
     def list_countries(
-        self, principal: Principal, params: CountriesParams, *, catalogue: str | None = None
+        self, principal: api.Principal, params: CountriesParams, *, catalogue: str | None = None
     ) -> CountriesResult:
         """List the countries of judoka, with card counts."""
         readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
         scope = _scope(principal)
-        facets = merge_facets([reader.facets("country", scope=scope) for reader in readers])
+        facets = api.merge_facets([reader.facets("country", scope=scope) for reader in readers])
         rows = [
             CountryCount(country=facet.value, code=_country_code(readers, facet.value, scope), count=facet.count)
             for facet in facets[params.start :]
         ]
         return CountriesResult(countries=rows)
 
-    def _get_card(self, views: ByCatalogue[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
+    def _get_card(
+        self, views: api.ByCatalogue[api.CatalogueView], principal: api.Principal, stated: str
+    ) -> api.FoundRecord:
         scope = _scope(principal)
         found = self._catalogues.find_one(views, stated, lambda view, plain: _find_card(view, plain, scope))
         if found is None or found.record.kind != CARD:
             alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
-            raise NotFoundError(f"no judoka '{stated[:200]}'{hint}")
+            raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
         return found
 
-    def _find_by_code(self, principal: Principal, code: str, catalogue: str | None) -> FoundRecord | None:
+    def _find_by_code(self, principal: api.Principal, code: str, catalogue: str | None) -> api.FoundRecord | None:
         """Return the card with a code; the first by id where several of a catalogue have it."""
-        condition = AnyOf("codeKey", (code_key(code),))
+        condition = api.AnyOf("codeKey", (code_key(code),))
         if not all(condition.values):
             return None
         return self._catalogues.find_one(
@@ -539,11 +500,11 @@ class JudokonTools:
             lambda view, _code: min(_cards(view, principal, condition), key=lambda one: one.id, default=None),
         )
 
-    def _card(self, found: FoundRecord) -> CardResult:
+    def _card(self, found: api.FoundRecord) -> CardResult:
         label = self._catalogues.label(found.view.name)
         return CardResult(**{**card_of(found.record), **({"catalogue": label} if label else {})})
 
-    def _shape(self, found: FoundRecord) -> dict[str, Any]:
+    def _shape(self, found: api.FoundRecord) -> dict[str, Any]:
         record = found.record
         return {
             "id": shown_id(record),
@@ -553,7 +514,7 @@ class JudokonTools:
             "catalogue": self._catalogues.label(found.view.name),
         }
 
-    def _rag_hit(self, item: MergedHit) -> RagHit:
+    def _rag_hit(self, item: api.MergedHit) -> RagHit:
         record = item.hit.record
         return RagHit(
             id=shown_id(record),
@@ -566,100 +527,100 @@ class JudokonTools:
         )
 
 
-def _strength(item: MergedHit) -> dict[str, Any]:
-    return {"score": round(item.hit.score, 4), "relevance": item.hit.label, "why": shape_why(item.hit.why)}
+def _strength(item: api.MergedHit) -> dict[str, Any]:
+    return {"score": round(item.hit.score, 4), "relevance": item.hit.label, "why": api.shape_why(item.hit.why)}
 
 
 def _count(result: RagResult | SearchJudokaResult) -> int:
     return len(result.results)
 
 
-def _shown_whole(path: SearchPath) -> SearchPath:
+def _shown_whole(path: api.SearchPath) -> api.SearchPath:
     """Return the same path, showing all hits even where nothing answers: filters ask for a list."""
 
-    def show(ranked: Ranked) -> ShownHits:
+    def show(ranked: api.Ranked) -> api.ShownHits:
         page = ranked.page(path.limit)
-        return ShownHits(keys=[hit.key for hit in page.hits], evidence=page.evidence)
+        return api.ShownHits(keys=[hit.key for hit in page.hits], evidence=page.evidence)
 
     return replace(path, show=show)
 
 
-def _find_card(view: CatalogueView, stated: str, scope: Scope) -> Record | None:
+def _find_card(view: api.CatalogueView, stated: str, scope: api.Scope) -> api.Record | None:
     """Return the card of an id, or else of a name that only one judoka has."""
     named = view.resolve(stated, scope=scope)
     return view.find_stated(stated, scope=scope) or (named.record if named.is_certain else None)
 
 
-def _alike(reader: ShelfReader, stated: str, scope: Scope) -> list[str]:
+def _alike(reader: api.ShelfReader, stated: str, scope: api.Scope) -> list[str]:
     """Return the cards that have an id or a name like the one asked for."""
     names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
     named = reader.ids([match.key for match in names])
-    alike = list(dict.fromkeys([*like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named]))[:ALIKE]
-    found = reader.fetch(list(reader.find([RecordId(one) for one in alike], scope=scope).values()), scope=scope)
+    alike = list(dict.fromkeys([*api.like_words(stated, reader.ids(_keys(reader, scope)))[:ALIKE], *named]))[:ALIKE]
+    found = reader.fetch(list(reader.find([api.RecordId(one) for one in alike], scope=scope).values()), scope=scope)
     return [f"{one.id} ({one.get('name')})" for one in found.values()]
 
 
-def _keys(reader: ShelfReader, scope: Scope) -> list[Key]:
+def _keys(reader: api.ShelfReader, scope: api.Scope) -> list[api.Key]:
     return reader.scan(scope=scope, limit=reader.count(scope))
 
 
-def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[Record]:
+def _cards(view: api.CatalogueView, principal: api.Principal, condition: api.AnyOf) -> list[api.Record]:
     scope = _scope(principal).narrowed(condition)
     return list(view.reader.fetch(_keys(view.reader, scope), scope=scope).values())
 
 
-def _country_code(readers: Sequence[ShelfReader], country: str, scope: Scope) -> str | None:
+def _country_code(readers: Sequence[api.ShelfReader], country: str, scope: api.Scope) -> str | None:
     """Return the code that the first card of a country has."""
-    own = scope.narrowed(AnyOf("country", (country,)))
+    own = scope.narrowed(api.AnyOf("country", (country,)))
     found = [card for reader in readers for card in reader.fetch(reader.scan(scope=own, limit=1), scope=own).values()]
     return cast(str | None, found[0].get("countryCode")) if found else None
 
 
-def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the judoka tools over every judoka catalogue that is served."""
-    layout = LayoutCatalogues(catalogues)
+    layout = api.LayoutCatalogues(catalogues)
     judokon = JudokonTools(layout, random.SystemRandom())
     every = [
-        catalogue_tool(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path, count_of=_count),
-        catalogue_tool(name="judokon.search", run=judokon.search, searches=judokon.search_path, count_of=_count),
-        catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
-        catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
-        catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),
-        catalogue_tool(name="judokon.validateCardCode", run=judokon.validate_code),
-        catalogue_tool(name="judokon.compare", run=judokon.compare),
-        catalogue_tool(name="judokon.suggestOpponent", run=judokon.suggest_opponent),
-        catalogue_tool(name="judokon.listCountries", run=judokon.list_countries),
+        api.catalogue_tool(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path, count_of=_count),
+        api.catalogue_tool(name="judokon.search", run=judokon.search, searches=judokon.search_path, count_of=_count),
+        api.catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
+        api.catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
+        api.catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),
+        api.catalogue_tool(name="judokon.validateCardCode", run=judokon.validate_code),
+        api.catalogue_tool(name="judokon.compare", run=judokon.compare),
+        api.catalogue_tool(name="judokon.suggestOpponent", run=judokon.suggest_opponent),
+        api.catalogue_tool(name="judokon.listCountries", run=judokon.list_countries),
     ]
     return layout.declare(every)
 
 
-def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
     """Declare the files of the catalogue named like its layout, or the first; of several, also those of each."""
     main = next((catalogue for catalogue in catalogues if catalogue.name == catalogue.spec.name), catalogues[0])
     several = catalogues if len(catalogues) > 1 else ()
     return [declare_files(main, PREFIX), *(declare_files(one, f"{PREFIX}{one.name}/") for one in several)]
 
 
-def _scope(principal: Principal) -> Scope:
-    return Scope(conditions=(CARDS,), visibility=principal.visibility)
+def _scope(principal: api.Principal) -> api.Scope:
+    return api.Scope(conditions=(CARDS,), visibility=principal.visibility)
 
 
 def _scoped(
-    views: ByCatalogue[CatalogueView],
-    principal: Principal,
+    views: api.ByCatalogue[api.CatalogueView],
+    principal: api.Principal,
     filters: CardFilters | None,
     exclude: Mapping[str, Any] | None = None,
-) -> CatalogueScopes:
+) -> api.CatalogueScopes:
     """Return the scope of the cards that meet the filters, in each catalogue, with values by any spelling."""
-    require_excludable(exclude or {}, [view.spec for view in views.found.values()])
+    api.require_excludable(exclude or {}, [view.spec for view in views.found.values()])
     conditions = (filters or CardFilters()).conditions()
-    asked = ScopeRequest(
+    asked = api.ScopeRequest(
         query="",
         visibility=principal.visibility,
-        conditions=lambda spec: [*conditions, *parse_exclusions(exclude or {}, spec)],
+        conditions=lambda spec: [*conditions, *api.parse_exclusions(exclude or {}, spec)],
         label=argument_of,
     )
-    scoped = scope_each(views, asked)
+    scoped = api.scope_each(views, asked)
     return replace(scoped, scopes={name: scope.narrowed(CARDS) for name, scope in scoped.scopes.items()})
 
 
@@ -672,14 +633,14 @@ def _compared(here: int, there: int) -> StatShape:
     return StatShape(a=here, b=there, winner=winner)
 
 
-def _mismatch(card: Record, other: Record) -> tuple[object, ...]:
+def _mismatch(card: api.Record, other: api.Record) -> tuple[object, ...]:
     """Return a sort key: by gender first, then by weight class, then by the distance of averages and weights."""
     is_other = (card.get(name) != other.get(name) for name in ("gender", "weightClass"))
     distances = (abs((card.get(name) or 0) - (other.get(name) or 0)) for name in ("average", "weight"))
     return (*is_other, *distances, other.id)
 
 
-def _reasons(card: Record, other: Record) -> list[str]:
+def _reasons(card: api.Record, other: api.Record) -> list[str]:
     is_same_gender, is_same_class = (card.get(key) == other.get(key) for key in ("gender", "weightClass"))
     gap = (other.get("average") or 0) - (card.get("average") or 0)
     return [

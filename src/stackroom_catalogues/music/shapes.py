@@ -9,19 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
-from stackroom.api import (
-    Explained,
-    ExplainParams,
-    FoundResult,
-    FromCatalogue,
-    GenericParams,
-    GenericResult,
-    OffsetParams,
-    PricedResult,
-    QueryText,
-    Record,
-    Tag,
-)
+from stackroom import api
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 
 GENRES_SHOWN = 6
@@ -43,30 +31,30 @@ def _left_out() -> Any:
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
-class SearchMusicParams(ExplainParams, OffsetParams, GenericParams):
+class SearchMusicParams(api.ExplainParams, api.OffsetParams, api.GenericParams):
     """Arguments of `catalog.search`."""
 
-    query: QueryText = Field(description="A name, or a description")
+    query: api.QueryText = Field(description="A name, or a description")
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
     kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST, description="Of each kind, how many to skip")
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
 
 
-class GetParams(OffsetParams, GenericParams):
+class GetParams(api.OffsetParams, api.GenericParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
     id: Name | None = Field(default=None, description="Id or name of the record; gaps, fixes: only of this artist")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: QueryText | None = Field(default=None, description="Playlist wish: calm piano before 1850")
+    about: api.QueryText | None = Field(default=None, description="Playlist wish: calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="Playlist length, default 60")
     reference: Listed | None = Field(
         default=None, max_length=1000, description="For gaps: albums the artist should have"
     )
 
 
-class Entry(Explained, FromCatalogue, GenericResult):
+class Entry(api.Explained, api.FromCatalogue, api.GenericResult):
     """A record in a list."""
 
     id: str
@@ -83,7 +71,7 @@ class Entry(Explained, FromCatalogue, GenericResult):
     score: float | None = _left_out()
 
 
-class Page(GenericResult):
+class Page(api.GenericResult):
     """A page of a list: its items, how many there are in all, and whether there are more after the page."""
 
     items: list[Any]
@@ -114,7 +102,7 @@ class RecordGroup(Page):
 LeanGroup = Annotated[RecordGroup, LEAN]
 
 
-class PagesResult(PricedResult, GenericResult):
+class PagesResult(api.PricedResult, api.GenericResult):
     """A result with several lists that are paged together: cut, it has the first items of each."""
 
     offset: int = Field(default=0, exclude=True)
@@ -149,7 +137,7 @@ PAGES = ("artists", "albums", "tracks", "fixes")
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 
 
-class SearchMusicResult(FoundResult, PagesResult):
+class SearchMusicResult(api.FoundResult, PagesResult):
     """The result of `catalog.search`; kinds that were not requested are left out."""
 
     unit: ClassVar[str] = "of each kind"
@@ -160,7 +148,7 @@ class SearchMusicResult(FoundResult, PagesResult):
     degraded: str | None = _left_out()
 
 
-class GapItem(GenericResult):
+class GapItem(api.GenericResult):
     """One gap or duplicate."""
 
     name: str
@@ -180,7 +168,7 @@ class GapGroup(Page):
     items: list[GapItem]
 
 
-class ProposedFix(GenericResult):
+class ProposedFix(api.GenericResult):
     """A correction: arguments for `catalog.mutate`, the values they replace, and the reasons."""
 
     headline: ClassVar[str] = "{request}"
@@ -202,14 +190,14 @@ def sum_totals(*groups: Page | None) -> int | None:
     return sum(totals) if totals else None
 
 
-class GenreCount(GenericResult):
+class GenreCount(api.GenericResult):
     """A genre, and how many tracks have it."""
 
     genre: str
     tracks: int
 
 
-class Stats(GenericResult):
+class Stats(api.GenericResult):
     """Counts and totals of the catalogue."""
 
     artists: int
@@ -224,7 +212,7 @@ class Stats(GenericResult):
     tracks_without_year: int
 
 
-class GetResult(FromCatalogue, PagesResult):
+class GetResult(api.FromCatalogue, PagesResult):
     """The result of `catalog.get`: the requested record, and lists; parts that do not apply are left out."""
 
     unit: ClassVar[str] = "of each list"
@@ -263,7 +251,7 @@ class GetResult(FromCatalogue, PagesResult):
 
 
 def entry_of(
-    record: Record, *, within: Record | None = None, score: float | None = None, catalogue: str | None = None
+    record: api.Record, *, within: api.Record | None = None, score: float | None = None, catalogue: str | None = None
 ) -> Entry:
     """Return a record as an entry of a list. What those of an artist or album share with it need not be said again."""
     is_on_album = within is not None and within.kind == ALBUM
@@ -282,17 +270,17 @@ def entry_of(
     )
 
 
-def genre_names(record: Record) -> list[str]:
+def genre_names(record: api.Record) -> list[str]:
     """Return the first of a record's genres."""
     return [tag.value for tag in (record.get("genres") or ())[:GENRES_SHOWN]]
 
 
-def identity(record: Record) -> dict[str, Any]:
+def identity(record: api.Record) -> dict[str, Any]:
     """Return what a record is called."""
     return {"id": record.id, "kind": record.kind, "name": record.get("name")}
 
 
-def plain_fields(record: Record) -> dict[str, Any]:
+def plain_fields(record: api.Record) -> dict[str, Any]:
     """Return all fields of a record as JSON values."""
     fields = {name: plain_value(value) for name, value in record.fields.items() if value is not None}
     return {"id": record.id, "kind": record.kind, **fields}
@@ -302,4 +290,4 @@ def plain_value(value: Any) -> Any:
     """Return a field's value as a JSON value."""
     if not isinstance(value, tuple):
         return value
-    return [{"category": one.category, "value": one.value} if isinstance(one, Tag) else one for one in value]
+    return [{"category": one.category, "value": one.value} if isinstance(one, api.Tag) else one for one in value]

@@ -11,25 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from stackroom.api import (
-    UNREADABLE,
-    ByCatalogue,
-    CatalogueView,
-    Evidence,
-    InputError,
-    LayoutCatalogues,
-    MergedHit,
-    OpenCatalogue,
-    Principal,
-    SearchMode,
-    SearchPath,
-    ToolSpec,
-    ask_each,
-    by_catalogue,
-    catalogue_tool,
-    merge,
-    shape_why,
-)
+from stackroom import api
+from stackroom_catalogues.music import shapes
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
@@ -42,22 +25,6 @@ from stackroom_catalogues.music.search import (
     search_kinds,
     search_path,
 )
-from stackroom_catalogues.music.shapes import (
-    GROUPS,
-    MOST,
-    Entry,
-    GenreCount,
-    GetParams,
-    GetResult,
-    RecordGroup,
-    SearchMusicParams,
-    SearchMusicResult,
-    Stats,
-    entry_of,
-    identity,
-    plain_fields,
-    sum_totals,
-)
 
 TOP_TRACKS = 10
 """Albums and tracks of an artist that are listed unless a call says how many."""
@@ -66,72 +33,77 @@ TOP_TRACKS = 10
 class MusicTools:
     """The tools over every music catalogue."""
 
-    def __init__(self, catalogues: LayoutCatalogues) -> None:
+    def __init__(self, catalogues: api.LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
     def search(
-        self, principal: Principal, params: SearchMusicParams, *, catalogue: str | None = None
-    ) -> SearchMusicResult:
+        self, principal: api.Principal, params: shapes.SearchMusicParams, *, catalogue: str | None = None
+    ) -> shapes.SearchMusicResult:
         """Search artists, albums and tracks by name and meaning."""
         scoped = scope_search(self._catalogues.views(catalogue), principal, params)
         views = scoped.views
 
-        def search(view: CatalogueView) -> FoundKinds:
+        def search(view: api.CatalogueView) -> FoundKinds:
             library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
             return search_kinds(library, params)
 
-        asked = ask_each(views.found, search)
+        asked = api.ask_each(views.found, search)
         kinds = [params.kind] if params.kind else KINDS
         groups: dict[str, Any] = {
-            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params) for kind in kinds
+            shapes.GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params)
+            for kind in kinds
         }
         skipped = [*views.skipped, *asked.skipped]
-        reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
+        reasons = [*(f"{name}: {api.UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
-        evidence = Evidence.best(one.evidence for one in asked.found.values())
-        understood = by_catalogue({name: one.notes for name, one in asked.found.items()}, among=len(asked.found))
-        return SearchMusicResult(
+        evidence = api.Evidence.best(one.evidence for one in asked.found.values())
+        understood = api.by_catalogue({name: one.notes for name, one in asked.found.items()}, among=len(asked.found))
+        return shapes.SearchMusicResult(
             **groups,
             evidence=evidence,
-            mode=SearchMode.FTS_ONLY if degraded else SearchMode.HYBRID,
+            mode=api.SearchMode.FTS_ONLY if degraded else api.SearchMode.HYBRID,
             degraded=degraded,
             unread=skipped,
             notes=[*understood, *scoped.notes],
             offset=params.offset,
         )
 
-    def search_path(self, principal: Principal, params: SearchMusicParams, name: str, kind: str) -> SearchPath:
+    def search_path(
+        self, principal: api.Principal, params: shapes.SearchMusicParams, name: str, kind: str
+    ) -> api.SearchPath:
         """Return how `catalog.search` searches one catalogue for records of a kind."""
         scoped = scope_search(self._catalogues.views(name), principal, params)
         library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
         return search_path(library, params, kind, scoped.notes)
 
-    def _group(self, found: Sequence[FoundOfKind], params: SearchMusicParams) -> RecordGroup:
+    def _group(self, found: Sequence[FoundOfKind], params: shapes.SearchMusicParams) -> shapes.RecordGroup:
         """Return a page of what the catalogues found of one kind."""
-        wanted = min(params.offset + params.limit, MOST)
-        merged = merge([one.items for one in found])
+        wanted = min(params.offset + params.limit, shapes.MOST)
+        merged = api.merge([one.items for one in found])
         total = sum(one.total for one in found)
-        nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
-        return RecordGroup(
+        nearest = [] if total else api.merge([one.nearest for one in found])[:NEAREST_OF_KIND]
+        return shapes.RecordGroup(
             items=list(map(self._entry, merged[params.offset : wanted])),
             nearest=list(map(self._entry, nearest)),
             total=total,
-            has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
+            has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < shapes.MOST,
         )
 
-    def _entry(self, item: MergedHit) -> Entry:
+    def _entry(self, item: api.MergedHit) -> shapes.Entry:
         label = self._catalogues.label(item.view.name)
-        entry = entry_of(item.hit.record, score=item.hit.score, catalogue=label)
-        return entry.model_copy(update={"why": shape_why(item.hit.why)}) if item.hit.why else entry
+        entry = shapes.entry_of(item.hit.record, score=item.hit.score, catalogue=label)
+        return entry.model_copy(update={"why": api.shape_why(item.hit.why)}) if item.hit.why else entry
 
-    def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
+    def get(
+        self, principal: api.Principal, params: shapes.GetParams, *, catalogue: str | None = None
+    ) -> shapes.GetResult:
         """Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a playlist."""
         views = self._catalogues.views(catalogue)
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
         library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}  # names the catalogue to `catalog.mutate`
-        answers: dict[str, Callable[[MusicLibrary, GetParams], GetResult]] = {
+        answers: dict[str, Callable[[MusicLibrary, shapes.GetParams], shapes.GetResult]] = {
             **dict.fromkeys(KINDS, _record),
             "recent": _recent,
             "stats": _stats,
@@ -145,8 +117,8 @@ class MusicTools:
         return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
 
     def _meant(
-        self, views: ByCatalogue[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
-    ) -> tuple[MusicLibrary, GetParams]:
+        self, views: api.ByCatalogue[api.CatalogueView], libraries: Mapping[str, MusicLibrary], params: shapes.GetParams
+    ) -> tuple[MusicLibrary, shapes.GetParams]:
         """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
         if len(libraries) == 1 or params.id is None:
             only = self._catalogues.require_one(views.found, f"query_type '{params.query_type}' is about one catalogue")
@@ -163,36 +135,36 @@ class MusicTools:
         return libraries[found.view.name if found else next(iter(libraries))], params
 
 
-def _required_id(params: GetParams) -> str:
+def _required_id(params: shapes.GetParams) -> str:
     if params.id is None:
-        raise InputError(f"'id' is missing: for query_type '{params.query_type}' it is an id or a name")
+        raise api.InputError(f"'id' is missing: for query_type '{params.query_type}' it is an id or a name")
     return params.id
 
 
-def _record(library: MusicLibrary, params: GetParams) -> GetResult:
+def _record(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
     """Return an artist with albums and most played tracks, an album with its tracks, or a track with both."""
     record = library.get(params.query_type, _required_id(params))
-    shape = partial(entry_of, within=None if record.kind == TRACK else record)
+    shape = partial(shapes.entry_of, within=None if record.kind == TRACK else record)
     limit = TOP_TRACKS if record.kind == ARTIST and "limit" not in params.model_fields_set else params.limit
     groups: dict[str, Any] = {
-        GROUPS[kind]: RecordGroup.of(records, shape, offset=params.offset, limit=limit)
+        shapes.GROUPS[kind]: shapes.RecordGroup.of(records, shape, offset=params.offset, limit=limit)
         for kind, records in library.lists_of(record).items()
     }
-    return GetResult(query_type=params.query_type, item=plain_fields(record), **groups)
+    return shapes.GetResult(query_type=params.query_type, item=shapes.plain_fields(record), **groups)
 
 
-def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
+def _recent(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
     """Return the newest records of each kind."""
     end = params.offset + params.limit
     groups: dict[str, Any] = {}
-    for kind, group in GROUPS.items():
+    for kind, group in shapes.GROUPS.items():
         keys = library.recent_keys(kind)
-        shown = [entry_of(record) for record in library.fetch(keys[params.offset : end])]
-        groups[group] = RecordGroup(items=shown, total=len(keys), has_more=end < len(keys))
-    return GetResult(query_type="recent", **groups)
+        shown = [shapes.entry_of(record) for record in library.fetch(keys[params.offset : end])]
+        groups[group] = shapes.RecordGroup(items=shown, total=len(keys), has_more=end < len(keys))
+    return shapes.GetResult(query_type="recent", **groups)
 
 
-def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
+def _stats(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
     """Return counts, total length, genres and years."""
     keys = library.keys(TRACK)
     years = library.reader.numbers("year", keys)
@@ -203,14 +175,14 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
         genres[facet.value] += facet.count  # whatever its category
     shown = genres.most_common()[params.offset : params.offset + params.limit]
     decades, counts = np.unique(known // 10 * 10, return_counts=True)
-    return GetResult(
+    return shapes.GetResult(
         query_type="stats",
-        stats=Stats(
+        stats=shapes.Stats(
             artists=library.count(ARTIST),
             albums=library.count(ALBUM),
             tracks=len(keys),
             seconds=round(seconds, 1),
-            genres=[GenreCount(genre=genre, tracks=count) for genre, count in shown],
+            genres=[shapes.GenreCount(genre=genre, tracks=count) for genre, count in shown],
             genres_total=len(genres),
             first_year=int(known.min()) if len(known) else None,
             last_year=int(known.max()) if len(known) else None,
@@ -220,34 +192,34 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
     )
 
 
-def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
+def _similar(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
     """Return the records most similar to an artist, album or track."""
     record = library.get_any(_required_id(params))
-    page = RecordGroup.of(
-        find_similar(library, record, limit=MOST),
-        lambda found: entry_of(found[0], score=found[1]),
+    page = shapes.RecordGroup.of(
+        find_similar(library, record, limit=shapes.MOST),
+        lambda found: shapes.entry_of(found[0], score=found[1]),
         offset=params.offset,
         limit=params.limit,
     )
-    group: dict[str, Any] = {GROUPS[record.kind]: page}
-    return GetResult(query_type="similar", item=identity(record), **group)
+    group: dict[str, Any] = {shapes.GROUPS[record.kind]: page}
+    return shapes.GetResult(query_type="similar", item=shapes.identity(record), **group)
 
 
-def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the tools over every music catalogue that is served."""
-    layout = LayoutCatalogues(catalogues)
+    layout = api.LayoutCatalogues(catalogues)
     music = MusicTools(layout)
     every = [
-        catalogue_tool(
+        api.catalogue_tool(
             name="catalog.search",
             run=music.search,
             searches=music.search_path,
-            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
+            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks),
         ),
-        catalogue_tool(
+        api.catalogue_tool(
             name="catalog.get",
             run=music.get,
-            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
+            count_of=lambda result: shapes.sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]
     return layout.declare(every)

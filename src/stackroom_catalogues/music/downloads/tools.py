@@ -7,24 +7,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from stackroom.api import (
-    Action,
-    Cost,
-    ForbiddenError,
-    GenericParams,
-    GenericResult,
-    OffsetParams,
-    PricedResult,
-    Principal,
-    ToolSpec,
-    catalogue_tool,
-)
+from stackroom import api
 from stackroom.api.server import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, require_argument
 from stackroom_catalogues.music.downloads.downloads import Downloads
 from stackroom_catalogues.music.downloads.queue import Download, DownloadShown, DownloadState, QueueStats
 
 
-class DownloadsQueryParams(OffsetParams, GenericParams):
+class DownloadsQueryParams(api.OffsetParams, api.GenericParams):
     """The arguments of `downloads.query`."""
 
     query_type: Literal["stats", "queue", "item"]
@@ -33,7 +22,7 @@ class DownloadsQueryParams(OffsetParams, GenericParams):
     limit: int = Field(default=20, ge=1, le=100)
 
 
-class DownloadsActionParams(GenericParams):
+class DownloadsActionParams(api.GenericParams):
     """The arguments of `downloads.action`."""
 
     action: Literal["request", "retry", "cancel", "status"]
@@ -44,7 +33,7 @@ class DownloadsActionParams(GenericParams):
     provider: str | None = None
 
 
-class DownloadsResult(PricedResult, GenericResult):
+class DownloadsResult(api.PricedResult, api.GenericResult):
     """The answer of `downloads.query`: counts, or a page of downloads, or one."""
 
     paged: ClassVar[str] = "downloads"
@@ -56,7 +45,7 @@ class DownloadsResult(PricedResult, GenericResult):
     has_more: bool
 
 
-class DownloadsActionResult(GenericResult):
+class DownloadsActionResult(api.GenericResult):
     """The answer of `downloads.action`: the download that it is about, and whether it is new."""
 
     download: Annotated[DownloadShown, BARE_OBJECT_OR_NULL]
@@ -70,7 +59,7 @@ class DownloadsTools:
         self._downloads = downloads
         self._catalogue = catalogue
 
-    def query(self, principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
+    def query(self, principal: api.Principal, params: DownloadsQueryParams) -> DownloadsResult:
         """Return totals, a page of the queue, or one download."""
         self._require_visible(principal)
         queue, shown = self._downloads.queue, None
@@ -84,14 +73,14 @@ class DownloadsTools:
         has_more = params.query_type == "queue" and params.offset + len(page) < total
         return DownloadsResult(stats=shown, downloads=list(map(_shown, page)), total=total, has_more=has_more)
 
-    def act(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
+    def act(self, principal: api.Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
         """Request an album to be downloaded, retry or cancel a download, or its status."""
         self._require_visible(principal)
         if params.action == "request":
             wanted = params.model_dump(include={"provider", "artist", "album", "url"})
             download, is_new = self._downloads.request(principal.name, **wanted, call_id=call_id)
             return DownloadsActionResult(download=_shown(download), created=is_new)
-        owner = None if Action.SERVER_ADMIN in principal.actions else principal.name  # who may act on all
+        owner = None if api.Action.SERVER_ADMIN in principal.actions else principal.name  # who may act on all
         act: dict[str, Callable[..., Download]] = {
             "retry": self._downloads.retry,
             "cancel": self._downloads.cancel,
@@ -100,30 +89,30 @@ class DownloadsTools:
         download_id = require_argument("id", params.id, params.action)
         return DownloadsActionResult(download=_shown(act[params.action](download_id, user=owner)))
 
-    def _require_visible(self, principal: Principal) -> None:
+    def _require_visible(self, principal: api.Principal) -> None:
         """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
         if not principal.visibility.sees_catalogue(self._catalogue()):
-            raise ForbiddenError(
+            raise api.ForbiddenError(
                 "downloaded albums are added to a catalogue that you may not see; ask an administrator for access"
             )
 
 
-def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
+def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[api.ToolSpec]:
     """Declare the tools of the queue, for callers who may see the catalogue that albums are added to."""
     tools = DownloadsTools(downloads, catalogue)
-    declare = partial(catalogue_tool, cacheable=False)
+    declare = partial(api.catalogue_tool, cacheable=False)
     query = declare(
         name="downloads.query",
         description="The download queue: counts, its items, or one item.",
-        action=Action.VIEW_ANALYTICS,
+        action=api.Action.VIEW_ANALYTICS,
         run=tools.query,
         count_of=attrgetter("total"),
     )
     act = declare(
         name="downloads.action",
-        action=Action.REQUEST_CONTENT,
-        cost=Cost.WRITE,
-        costs=lambda arguments: Cost.READ if arguments.get("action") == "status" else Cost.WRITE,
+        action=api.Action.REQUEST_CONTENT,
+        cost=api.Cost.WRITE,
+        costs=lambda arguments: api.Cost.READ if arguments.get("action") == "status" else api.Cost.WRITE,
         read_only=False,
         wants_call_id=True,
         run=tools.act,

@@ -8,20 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from stackroom.api import (
-    Action,
-    BodyParams,
-    Cost,
-    Endpoint,
-    EndpointRequest,
-    EndpointResult,
-    InputError,
-    MediaKind,
-    NotFoundError,
-    PageParams,
-    WholeNumber,
-    deferred,
-)
+from stackroom import api
 from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player.listening import (
@@ -34,9 +21,9 @@ from stackroom_catalogues.music.player.listening import (
     open_libraries,
 )
 
-subsonic_endpoints = deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
+subsonic_endpoints = api.deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
 """The endpoints for other players, which are made of those of this module."""
-open_player = deferred("stackroom_catalogues.music.player.store:open_player")
+open_player = api.deferred("stackroom_catalogues.music.player.store:open_player")
 """Opens the store when something is first asked of it, since it loads the database's library."""
 
 MOST_LIKES = 10_000
@@ -54,7 +41,7 @@ NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-class PlaylistParams(BodyParams):
+class PlaylistParams(api.BodyParams):
     """A new playlist, or the new state of one."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
@@ -66,7 +53,7 @@ class PlaylistParams(BodyParams):
     )
 
 
-class PlayParams(BodyParams):
+class PlayParams(api.BodyParams):
     """A track that was played."""
 
     track_id: RecordName = Field(description="the track's id")
@@ -75,21 +62,21 @@ class PlayParams(BodyParams):
     )
 
 
-class LikesParams(PageParams):
+class LikesParams(api.PageParams):
     """A page of likes."""
 
-    limit: WholeNumber = Field(default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most")
+    limit: api.WholeNumber = Field(default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most")
 
 
-class PlaylistsParams(PageParams):
+class PlaylistsParams(api.PageParams):
     """A page of playlists."""
 
-    limit: WholeNumber = Field(
+    limit: api.WholeNumber = Field(
         default=MOST_PLAYLISTS, ge=1, le=MOST_PLAYLISTS, description="how many to return at most"
     )
 
 
-class LikeEntry(EndpointResult):
+class LikeEntry(api.EndpointResult):
     """A record that the caller likes."""
 
     id: str
@@ -97,7 +84,7 @@ class LikeEntry(EndpointResult):
     liked_at: datetime
 
 
-class LikesResult(EndpointResult):
+class LikesResult(api.EndpointResult):
     """A page of what the caller likes."""
 
     likes: list[LikeEntry]
@@ -106,7 +93,7 @@ class LikesResult(EndpointResult):
     missing: list[str] = Field(description="ids whose records no longer exist")
 
 
-class PlaylistResult(EndpointResult):
+class PlaylistResult(api.EndpointResult):
     """A playlist of the caller's."""
 
     id: str
@@ -116,7 +103,7 @@ class PlaylistResult(EndpointResult):
     missing: list[str] = Field(description="ids whose records no longer exist")
 
 
-class PlaylistsResult(EndpointResult):
+class PlaylistsResult(api.EndpointResult):
     """A page of the caller's playlists."""
 
     playlists: list[PlaylistResult]
@@ -124,20 +111,20 @@ class PlaylistsResult(EndpointResult):
     has_more: bool
 
 
-class LyricsLine(EndpointResult):
+class LyricsLine(api.EndpointResult):
     """A line, and when it begins where that is known."""
 
     start_s: float | None
     text: str
 
 
-class LyricsResult(EndpointResult):
+class LyricsResult(api.EndpointResult):
     """The lyrics of a track; none where its file has none."""
 
     lines: list[LyricsLine]
 
 
-AnyRequest = EndpointRequest[Any, Any]
+AnyRequest = api.EndpointRequest[Any, Any]
 
 
 def open_store(request: AnyRequest) -> Any:
@@ -150,25 +137,27 @@ def _get_records(request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], 
     found = find_placed(open_libraries(request), ids)
     for record_id in ids:
         if record_id not in found:
-            raise NotFoundError(f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids")
+            raise api.NotFoundError(
+                f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids"
+            )
         if (kind := found[record_id].record.kind) not in kinds:
-            raise InputError(f"'{field}': '{record_id[:200]}' is of the kind {kind}; give the id of a {kinds[0]}")
+            raise api.InputError(f"'{field}': '{record_id[:200]}' is of the kind {kind}; give the id of a {kinds[0]}")
     return [found[record_id] for record_id in ids]
 
 
-def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
+def list_music(request: api.EndpointRequest[ListenParams, None]) -> ListenResult:
     """List artists, albums and tracks, as a player shows them."""
     return ListenAnswer(request, lambda: open_store(request)).answer()
 
 
-def show_lyrics(request: EndpointRequest[None, None]) -> LyricsResult:
+def show_lyrics(request: api.EndpointRequest[None, None]) -> LyricsResult:
     """Return the lyrics of a track."""
     return LyricsResult(lines=find_lyrics(request, request.path["id"]))
 
 
 def find_lyrics(request: AnyRequest, track_id: str) -> list[LyricsLine]:
     """Return the lines in the tags of a track's file."""
-    return parse_lyrics(read_lyrics(request.media.get_file(track_id, MediaKind.AUDIO).path))
+    return parse_lyrics(read_lyrics(request.media.get_file(track_id, api.MediaKind.AUDIO).path))
 
 
 def parse_lyrics(text: str) -> list[LyricsLine]:
@@ -183,7 +172,7 @@ def parse_lyrics(text: str) -> list[LyricsLine]:
     return sorted(timed, key=lambda line: line.start_s or 0.0) if timed else plain if any(lines) else []
 
 
-def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
+def list_likes(request: api.EndpointRequest[LikesParams, None]) -> LikesResult:
     """List what the caller likes, the newest first."""
     offset, limit = request.query.offset, request.query.limit
     likes, total = open_store(request).list_likes(request.principal.name, offset=offset, limit=limit)
@@ -195,18 +184,18 @@ def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
     )
 
 
-def like(request: EndpointRequest[None, None]) -> None:
+def like(request: api.EndpointRequest[None, None]) -> None:
     """Like an artist, an album or a track."""
     (placed,) = _get_records(request, [request.path["id"]], KINDS, field="id")
     open_store(request).like(request.principal.name, placed.record.id, placed.record.kind)
 
 
-def unlike(request: EndpointRequest[None, None]) -> None:
+def unlike(request: api.EndpointRequest[None, None]) -> None:
     """Withdraw a like."""
     open_store(request).unlike(request.principal.name, request.path["id"])
 
 
-def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
+def list_playlists(request: api.EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
     """List the caller's playlists, by name."""
     offset, limit = request.query.offset, request.query.limit
     shown, total = open_store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
@@ -214,12 +203,12 @@ def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> Playlists
     return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
 
 
-def get_playlist(request: EndpointRequest[None, None]) -> PlaylistResult:
+def get_playlist(request: api.EndpointRequest[None, None]) -> PlaylistResult:
     """Return a playlist of the caller's."""
     return _with_missing(request, open_store(request).get_playlist(request.principal.name, request.path["id"]))[0]
 
 
-def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+def create_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Create a playlist."""
     tracks = request.body.tracks or []
     _get_records(request, tracks, (TRACK,), field="tracks")
@@ -227,7 +216,7 @@ def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistR
     return _with_missing(request, made)[0]
 
 
-def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+def put_playlist(request: api.EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Rename a playlist, and replace its tracks where they are given."""
     store, user, subject = open_store(request), request.principal.name, request.path["id"]
     known = store.get_playlist(user, subject).tracks
@@ -236,18 +225,18 @@ def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResu
     return _with_missing(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))[0]
 
 
-def delete_playlist(request: EndpointRequest[None, None]) -> None:
+def delete_playlist(request: api.EndpointRequest[None, None]) -> None:
     """Delete a playlist."""
     open_store(request).delete_playlist(request.principal.name, request.path["id"])
 
 
-def note_play(request: EndpointRequest[None, PlayParams]) -> None:
+def note_play(request: api.EndpointRequest[None, PlayParams]) -> None:
     """Record that the caller played a track, for their list and for analytics."""
     user, seconds = request.principal.name, request.body.seconds
     (placed,) = _get_records(request, [request.body.track_id], (TRACK,), field="track_id")
     length_s = float(placed.record.get("seconds") or 0.0)
     if length_s and seconds > length_s + ROUNDING_S:
-        raise InputError(
+        raise api.InputError(
             f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most its length"
         )
     open_store(request).add_play(user, placed.record.id, round(seconds))
@@ -255,11 +244,11 @@ def note_play(request: EndpointRequest[None, PlayParams]) -> None:
     placed.library.catalogue.open_storage().record_play(user, placed.record.id, seconds, catalogue=catalogue)
 
 
-def list_endpoints() -> list[Endpoint]:
+def list_endpoints() -> list[api.Endpoint]:
     """Return all endpoints: lists, what belongs to a user, and those for other players."""
     track, record = ({"id": f"the {kind}'s id"} for kind in ("track", "record"))
-    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG)
-    write = partial(read, cost=Cost.WRITE)
+    read = partial(api.Endpoint, tag="player", action=api.Action.ACCESS_CATALOG)
+    write = partial(read, cost=api.Cost.WRITE)
     one_like = partial(write, path_parameters=record, target="id", status=204)
     playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
     created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult}
@@ -275,8 +264,8 @@ def list_endpoints() -> list[Endpoint]:
         read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
         write("POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created),
         playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult),
-        playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=Cost.WRITE, body=PlaylistParams, **changed),
-        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=Cost.WRITE, status=204),
+        playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=api.Cost.WRITE, body=PlaylistParams, **changed),
+        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=api.Cost.WRITE, status=204),
         read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
     ]
 

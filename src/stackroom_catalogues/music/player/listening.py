@@ -11,23 +11,7 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import Field, StringConstraints
 
-from stackroom.api import (
-    AnyOf,
-    Condition,
-    EndpointRequest,
-    EndpointResult,
-    ForbiddenError,
-    InputError,
-    Key,
-    NotFoundError,
-    OpenCatalogue,
-    PageParams,
-    Range,
-    Record,
-    RecordId,
-    WholeNumber,
-    fold_name,
-)
+from stackroom import api
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import search_kinds
@@ -65,7 +49,7 @@ NAMELESS = "\U0010ffff"
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
 
-class ListenParams(PageParams):
+class ListenParams(api.PageParams):
     """A list: of everything, or of what belongs to a record or to the caller."""
 
     list: List = Field(description="which list")
@@ -74,23 +58,23 @@ class ListenParams(PageParams):
     genre: Text = Field(
         default="", description="of artists, albums, tracks and radio without an id: only of this genre"
     )
-    from_year: WholeNumber | None = Field(default=None, description="and not older than this")
-    to_year: WholeNumber | None = Field(default=None, description="and not newer than this")
+    from_year: api.WholeNumber | None = Field(default=None, description="and not older than this")
+    to_year: api.WholeNumber | None = Field(default=None, description="and not newer than this")
     sort: Sort = Field(default="", description="of artists, albums and tracks: the order, unless words are given")
     counts: bool = Field(default=False, description="count the tracks of albums, and the albums of artists")
     playable: bool = Field(default=False, description="only tracks that have a file")
     catalogue: Text = Field(default="", description="only this one")
-    limit: WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")
+    limit: api.WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")
 
 
-class Named(EndpointResult):
+class Named(api.EndpointResult):
     """A record that another refers to."""
 
     id: str
     name: str
 
 
-class ListedRecord(EndpointResult):
+class ListedRecord(api.EndpointResult):
     """A record in a list."""
 
     kind: str
@@ -113,7 +97,7 @@ class ListedRecord(EndpointResult):
     about: str | None = None
 
 
-class ListedPage(EndpointResult):
+class ListedPage(api.EndpointResult):
     """A part of a list; the total is null where it was not counted."""
 
     items: list[ListedRecord]
@@ -121,7 +105,7 @@ class ListedPage(EndpointResult):
     has_more: bool
 
 
-class ListedGenre(EndpointResult):
+class ListedGenre(api.EndpointResult):
     """A genre, or another mark of a track such as its instrument."""
 
     category: str
@@ -130,7 +114,7 @@ class ListedGenre(EndpointResult):
     albums: int
 
 
-class ListenResult(EndpointResult):
+class ListenResult(api.EndpointResult):
     """Lists, and the record or playlist that they belong to."""
 
     item: ListedRecord | None = None
@@ -147,11 +131,11 @@ class Placed:
     """A record, and the catalogue that it is of."""
 
     library: MusicLibrary
-    record: Record
+    record: api.Record
     plays: int | None = None
 
 
-def is_playable(record: Record) -> bool:
+def is_playable(record: api.Record) -> bool:
     """Tell whether a record has a file that can be played."""
     return bool(record.kind == TRACK and record.get("file"))
 
@@ -179,15 +163,17 @@ def list_record(placed: Placed, covered: set[tuple[str, str]], count: int | None
     )
 
 
-def music_catalogues(catalogues: Sequence[OpenCatalogue]) -> list[OpenCatalogue]:
+def music_catalogues(catalogues: Sequence[api.OpenCatalogue]) -> list[api.OpenCatalogue]:
     """Return the catalogues with artists, albums and tracks; refuse a caller who sees none."""
     found = [catalogue for catalogue in catalogues if set(KINDS) <= set(catalogue.spec.kinds)]
     if not found:
-        raise ForbiddenError("there is no catalogue of music here that you may see; ask an administrator for access")
+        raise api.ForbiddenError(
+            "there is no catalogue of music here that you may see; ask an administrator for access"
+        )
     return found
 
 
-def open_libraries(request: EndpointRequest[Any, Any]) -> dict[str, MusicLibrary]:
+def open_libraries(request: api.EndpointRequest[Any, Any]) -> dict[str, MusicLibrary]:
     """Return the catalogues of music as the caller sees them."""
     found = music_catalogues(request.catalogues)
     return {catalogue.name: MusicLibrary(catalogue.view(), request.principal) for catalogue in found}
@@ -197,7 +183,7 @@ def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> di
     """Return the records of ids, each from the first catalogue that has it."""
     found: dict[str, Placed] = {}
     for library in libraries.values():
-        left = [RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found]
+        left = [api.RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found]
         keys = library.reader.find(left, scope=library.scope())
         found |= {record.id: Placed(library, record) for record in library.fetch(list(keys.values()))}
     return found
@@ -205,15 +191,15 @@ def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> di
 
 def sorted_as(name: str) -> str:
     """Return a name without case, accents and a leading article; one of signs alone comes last."""
-    folded = fold_name(name).removeprefix("the ")
+    folded = api.fold_name(name).removeprefix("the ")
     return folded or f"{NAMELESS}{name}"
 
 
-Keyed = tuple[MusicLibrary, Key]
+Keyed = tuple[MusicLibrary, api.Key]
 """A record that is not read yet."""
 
 
-def _sort_keys(library: MusicLibrary, keys: Sequence[Key], sort: str) -> Sequence[Any]:
+def _sort_keys(library: MusicLibrary, keys: Sequence[api.Key], sort: str) -> Sequence[Any]:
     """Return what records are sorted by before their names decide."""
     if sort == "artist":
         return [sorted_as(", ".join(record.get("artists") or ())) for record in library.fetch(keys)]
@@ -226,22 +212,22 @@ def _sort_keys(library: MusicLibrary, keys: Sequence[Key], sort: str) -> Sequenc
 class ListenAnswer:
     """Answers one request for lists."""
 
-    def __init__(self, request: EndpointRequest[ListenParams, None], open_store: Callable[[], Any]) -> None:
+    def __init__(self, request: api.EndpointRequest[ListenParams, None], open_store: Callable[[], Any]) -> None:
         self._query = request.query
         self._user = request.principal.name
         self._open_store = open_store
         every = open_libraries(request)
         wanted = self._query.catalogue
         if wanted and wanted not in every:
-            raise InputError(f"'catalogue': no '{wanted[:80]}'; there are: {', '.join(every)}")
+            raise api.InputError(f"'catalogue': no '{wanted[:80]}'; there are: {', '.join(every)}")
         self._libraries = {wanted: every[wanted]} if wanted else every
 
     @property
-    def _conditions(self) -> list[Condition]:
+    def _conditions(self) -> list[api.Condition]:
         """The conditions of all that is listed by name or by chance."""
         genre, first, last = self._query.genre, self._query.from_year, self._query.to_year
-        years = [] if first is None and last is None else [Range("year", first, last)]
-        return [*([AnyOf("genres", (genre,))] if genre else []), *years]
+        years = [] if first is None and last is None else [api.Range("year", first, last)]
+        return [*([api.AnyOf("genres", (genre,))] if genre else []), *years]
 
     def answer(self) -> ListenResult:
         """Return the lists that were asked for."""
@@ -280,7 +266,7 @@ class ListenAnswer:
         libraries = self._libraries.values()
         if sort == "new":
             return [(library, key) for library in libraries for key in library.recent_keys(kind, *self._conditions)]
-        named: list[tuple[Any, str, Key, MusicLibrary]] = []
+        named: list[tuple[Any, str, api.Key, MusicLibrary]] = []
         for library in libraries:
             keys = library.keys(kind, *self._conditions)
             titles = (title.removeprefix("the ") or NAMELESS for title in library.reader.titles(keys))
@@ -292,7 +278,7 @@ class ListenAnswer:
         """Yield records in their order, read a few at once."""
         for start in range(0, len(keyed), READ_AT_ONCE):
             some = keyed[start : start + READ_AT_ONCE]
-            placed: dict[tuple[str, Key], Placed] = {}
+            placed: dict[tuple[str, api.Key], Placed] = {}
             for name, library in self._libraries.items():
                 found = library.reader.fetch([key for one, key in some if one is library], scope=library.scope())
                 placed |= {(name, key): Placed(library, record) for key, record in found.items()}
@@ -351,7 +337,7 @@ class ListenAnswer:
 
     def _search(self) -> ListenResult:
         if not self._query.q:
-            raise InputError("'q' is missing: the words to search for")
+            raise api.InputError("'q' is missing: the words to search for")
         return ListenResult(artists=self._listed(ARTIST), albums=self._listed(ALBUM), tracks=self._listed(TRACK))
 
     def _recent(self) -> ListenResult:
@@ -408,10 +394,10 @@ class ListenAnswer:
         """Return the record of the requested id, which must be of a kind where one is given."""
         found = find_placed(self._libraries, [self._query.id]).get(self._query.id)
         if found is None or (kind is not None and found.record.kind != kind):
-            raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids")
+            raise api.NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids")
         return found
 
-    def _page_of(self, library: MusicLibrary, records: Sequence[Record]) -> ListedPage:
+    def _page_of(self, library: MusicLibrary, records: Sequence[api.Record]) -> ListedPage:
         return self._page([Placed(library, record) for record in records])
 
     def _page(self, found: Sequence[Placed] | Iterator[Placed]) -> ListedPage:
@@ -434,7 +420,7 @@ class ListenAnswer:
         covered: set[tuple[str, str]] = set()
         for name, library in self._libraries.items():
             albums = {
-                RecordId(str(one.record.get("album_id")))
+                api.RecordId(str(one.record.get("album_id")))
                 for one in placed
                 if one.library is library and one.record.get("album_id")
             }

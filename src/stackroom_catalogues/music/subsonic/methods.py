@@ -9,20 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from stackroom.api import (
-    Action,
-    Cost,
-    Endpoint,
-    EndpointRequest,
-    ForbiddenError,
-    InputError,
-    MediaFile,
-    MediaKind,
-    QueryParams,
-    TextReply,
-    WholeNumber,
-    fold_name,
-)
+from stackroom import api
 from stackroom_catalogues.music.player import endpoints as player
 from stackroom_catalogues.music.player.listening import (
     ListenParams,
@@ -45,13 +32,13 @@ REFUSED = ("adminRole", "settingsRole", "uploadRole", "coverArtRole", "commentRo
 FIND_METHOD = re.compile(r"(?P<name>\D+)(?P<number>\d?)")
 
 
-class Params(QueryParams):
+class Params(api.QueryParams):
     """The form of the answer, and the catalogue that is meant."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
     f: Literal["xml", "json"] = Field(default="xml", description="the form of the answer")
-    music_folder_id: WholeNumber | None = Field(default=None, description="only this catalogue")
+    music_folder_id: api.WholeNumber | None = Field(default=None, description="only this catalogue")
     username: str = Field(default="", description="of getUser: the caller")
 
 
@@ -59,7 +46,7 @@ class IdParams(Params):
     """A record or playlist, and how many are wanted that are like it."""
 
     id: str = Field(description="the id of a record or playlist")
-    count: WholeNumber = Field(default=50, ge=1, le=MOST)
+    count: api.WholeNumber = Field(default=50, ge=1, le=MOST)
 
 
 class ListParams(Params):
@@ -67,11 +54,11 @@ class ListParams(Params):
 
     type: str = ""
     genre: str = ""
-    from_year: WholeNumber | None = None
-    to_year: WholeNumber | None = None
-    size: WholeNumber = Field(default=10, ge=1, le=MOST)
-    count: WholeNumber = Field(default=10, ge=1, le=MOST)
-    offset: WholeNumber = 0
+    from_year: api.WholeNumber | None = None
+    to_year: api.WholeNumber | None = None
+    size: api.WholeNumber = Field(default=10, ge=1, le=MOST)
+    count: api.WholeNumber = Field(default=10, ge=1, le=MOST)
+    offset: api.WholeNumber = 0
 
 
 class SearchParams(Params):
@@ -79,13 +66,13 @@ class SearchParams(Params):
 
     query: str = ""
     artist: str = ""
-    count: WholeNumber = Field(default=50, ge=1, le=MOST)
-    artist_count: WholeNumber = Field(default=20, le=MOST)
-    artist_offset: WholeNumber = 0
-    album_count: WholeNumber = Field(default=20, le=MOST)
-    album_offset: WholeNumber = 0
-    song_count: WholeNumber = Field(default=20, le=MOST)
-    song_offset: WholeNumber = 0
+    count: api.WholeNumber = Field(default=50, ge=1, le=MOST)
+    artist_count: api.WholeNumber = Field(default=20, le=MOST)
+    artist_offset: api.WholeNumber = 0
+    album_count: api.WholeNumber = Field(default=20, le=MOST)
+    album_offset: api.WholeNumber = 0
+    song_count: api.WholeNumber = Field(default=20, le=MOST)
+    song_offset: api.WholeNumber = 0
 
 
 class KeptParams(Params):
@@ -104,14 +91,14 @@ class KeptParams(Params):
 
 def _required(name: str, value: Any) -> Any:
     if not value:
-        raise InputError(f"'{name}' is missing: this method needs it")
+        raise api.InputError(f"'{name}' is missing: this method needs it")
     return value
 
 
 class SubsonicCall:
     """One call of a method; each returns the content of its answer."""
 
-    def __init__(self, request: EndpointRequest[Any, Any]) -> None:
+    def __init__(self, request: api.EndpointRequest[Any, Any]) -> None:
         self._request = request
         self._query = request.query
         self._user = request.principal.name
@@ -125,7 +112,7 @@ class SubsonicCall:
         """Return the lists of the player for these parameters; without a limit, everything."""
         names, folder = [one.name for one in music_catalogues(self._request.catalogues)], self._query.music_folder_id
         if folder is not None and not 1 <= folder <= len(names):
-            raise InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
+            raise api.InputError(f"'musicFolderId': no {folder}; getMusicFolders lists them")
         chosen = {"catalogue": names[folder - 1]} if folder else {}
         given = {"list": name, "limit": EVERYTHING, "counts": True, **chosen, **parameters}
         return player.list_music(replace(self._request, query=ListenParams.model_construct(**given)))
@@ -151,7 +138,7 @@ class SubsonicCall:
     def get_user(self) -> Form:
         """Tell what the caller may do here."""
         if self._query.username not in ("", self._user):
-            raise ForbiddenError("only your own user is told here; an administrator lists users in the page")
+            raise api.ForbiddenError("only your own user is told here; an administrator lists users in the page")
         folders = list(range(1, len(music_catalogues(self._request.catalogues)) + 1))
         roles = {**dict.fromkeys(ALLOWED, True), **dict.fromkeys((*REFUSED, "shareRole", "videoConversionRole"), False)}
         return {"user": {"username": self._user, **roles, "folder": folders}}
@@ -210,7 +197,7 @@ class SubsonicCall:
             found = self._ask("albums", sort=SORTS[query.type], **part)
         else:
             _required("type", query.type)
-            raise InputError(f"'type': there is no list '{query.type[:40]}'")
+            raise api.InputError(f"'type': there is no list '{query.type[:40]}'")
         return {"albumList": {"album": self._forms.all_of(found.albums)}}
 
     def get_genres(self) -> Form:
@@ -239,7 +226,9 @@ class SubsonicCall:
         """Return the most played songs of an artist."""
         name = _required("artist", self._query.artist)
         page = self._ask("artists", q=name, limit=MOST).artists
-        artist = next((one for one in page.items if fold_name(one.name) == fold_name(name)), None) if page else None
+        artist = (
+            next((one for one in page.items if api.fold_name(one.name) == api.fold_name(name)), None) if page else None
+        )
         top = self._songs("artist", id=artist.id, playable=True, limit=self._query.count) if artist else []
         return {"topSongs": {"song": top}}
 
@@ -336,14 +325,14 @@ class SubsonicCall:
         return {"lyricsList": {"structuredLyrics": [lyrics_form(lines, song)] if lines and song else []}}
 
 
-def stream(request: EndpointRequest[IdParams, None]) -> MediaFile:
+def stream(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile:
     """Return the audio of a song as it is, whole or a range of bytes."""
-    return request.media.get_file(request.query.id, MediaKind.AUDIO)
+    return request.media.get_file(request.query.id, api.MediaKind.AUDIO)
 
 
-def get_cover_art(request: EndpointRequest[IdParams, None]) -> MediaFile:
+def get_cover_art(request: api.EndpointRequest[IdParams, None]) -> api.MediaFile:
     """Return the cover of an album, or of a song's album."""
-    return request.media.get_file(request.query.id, MediaKind.COVER)
+    return request.media.get_file(request.query.id, api.MediaKind.COVER)
 
 
 READ: dict[type[Params], str] = {
@@ -360,18 +349,18 @@ WRITE: dict[type[Params], str] = {
 FILES = {"stream": stream, "download": stream, "getCoverArt": get_cover_art}
 
 
-def list_endpoints() -> list[Endpoint]:
+def list_endpoints() -> list[api.Endpoint]:
     """Return the endpoints of all methods."""
-    declare: Any = partial(Endpoint, "GET", tag="subsonic", protocol=PROTOCOL, media_type="*/*")
-    method = partial(declare, action=Action.ACCESS_CATALOG, result=TextReply, result_refusals=(429, 503))
-    file = partial(declare, action=None, query=IdParams, result=MediaFile, is_limited=False)
+    declare: Any = partial(api.Endpoint, "GET", tag="subsonic", protocol=PROTOCOL, media_type="*/*")
+    method = partial(declare, action=api.Action.ACCESS_CATALOG, result=api.TextReply, result_refusals=(429, 503))
+    file = partial(declare, action=None, query=IdParams, result=api.MediaFile, is_limited=False)
     extensions = _method("getOpenSubsonicExtensions")
     public = {"action": None, "is_public": True, "is_audited": False}
     return [
         method(query=Params, **extensions, **public),
         *(
             method(query=query, cost=cost, **_method(name))
-            for cost, methods in ((Cost.READ, READ), (Cost.WRITE, WRITE))
+            for cost, methods in ((api.Cost.READ, READ), (api.Cost.WRITE, WRITE))
             for query, names in methods.items()
             for name in names.split()
         ),
@@ -391,7 +380,7 @@ def _method(name: str) -> dict[str, Any]:
     work = getattr(SubsonicCall, re.sub(r"([A-Z])", r"_\1", found["name"]).lower())
 
     @wraps(work)
-    def run(request: EndpointRequest[Any, Any]) -> TextReply:
+    def run(request: api.EndpointRequest[Any, Any]) -> api.TextReply:
         content = work(SubsonicCall(request))
         return render({f"{key}{found['number']}": value for key, value in content.items()}, request.query.f)
 
