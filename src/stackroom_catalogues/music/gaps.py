@@ -10,19 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stackroom.api import InputError, Record, RecordId, Tag
+from stackroom_catalogues.music import shapes
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
-from stackroom_catalogues.music.shapes import (
-    FixGroup,
-    GapGroup,
-    GapItem,
-    GetParams,
-    GetResult,
-    ProposedFix,
-    identity,
-    plain_value,
-)
 
 MOST = 0.6
 """Share of an artist's tracks with a genre from which it is proposed for those without any."""
@@ -232,7 +223,7 @@ def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
     return runs
 
 
-def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
+def answer_gaps(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]) -> shapes.GetResult:
     """Return the gaps of the whole catalogue, or of an artist or album."""
     record = library.get_any(params.id) if params.id else None
     reference = params.reference
@@ -241,11 +232,11 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
     tracks, albums = _under(library, record)
     further = _albums_with(library, tracks, albums) if reference else []
     gaps = find_gaps(tracks, albums, reference=reference, further=further)
-    return GetResult(
+    return shapes.GetResult(
         query_type="gaps",
-        item=identity(record) if record else None,
+        item=shapes.identity(record) if record else None,
         gaps=[
-            GapGroup.of(
+            shapes.GapGroup.of(
                 found, lambda one: _gap_item(one, record, naming), offset=params.offset, limit=params.limit, gap=gap
             )
             for gap, found in gaps.items()
@@ -274,17 +265,17 @@ def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], 
     return library.tracks_of(record), [record] if record.kind == ALBUM else []
 
 
-def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> GapItem:
+def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> shapes.GapItem:
     if not found.records:
         by = {"artist_ids": [record.id]} if record else {}
         request = {"action": "create", **naming, "kind": ALBUM, "fields": {**found.said, **by}}
-        return GapItem(**found.said, request=request)
+        return shapes.GapItem(**found.said, request=request)
     first, *others = found.records
     one = {"ids": [record.id for record in found.records]} if others else {"id": first.id, "album": first.get("album")}
-    return GapItem(name=str(first.get("name")), artists=list(first.get("artists") or ()), **one, **found.said)
+    return shapes.GapItem(name=str(first.get("name")), artists=list(first.get("artists") or ()), **one, **found.said)
 
 
-def answer_fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
+def answer_fixes(library: MusicLibrary, params: shapes.GetParams, *, naming: Mapping[str, str]) -> shapes.GetResult:
     """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
     record = library.get_any(params.id) if params.id else None
     every_track, every_album = _under(library, None)
@@ -292,14 +283,14 @@ def answer_fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[st
     artists = [record] if record else library.iter_records(ARTIST)
     wanted = {one.id: one for one in [*artists, *albums, *tracks]}.values()
     fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
-    page = FixGroup.of(fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit)
-    return GetResult(query_type="fixes", fixes=page)
+    page = shapes.FixGroup.of(fixes, lambda fix: _proposed(fix, naming), offset=params.offset, limit=params.limit)
+    return shapes.GetResult(query_type="fixes", fixes=page)
 
 
-def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
-    fields = {field: plain_value(value) for field, value in fix.fields.items()}
-    return ProposedFix(
+def _proposed(fix: Fix, naming: Mapping[str, str]) -> shapes.ProposedFix:
+    fields = {field: shapes.plain_value(value) for field, value in fix.fields.items()}
+    return shapes.ProposedFix(
         request={"action": "update", **naming, "id": fix.record.id, "fields": fields},
-        replaces={field: plain_value(fix.record.get(field)) for field in fields},
+        replaces={field: shapes.plain_value(fix.record.get(field)) for field in fields},
         reasons=list(fix.reasons),
     )

@@ -19,31 +19,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from stackroom.api import (
-    ExpectedError,
-    ForbiddenError,
-    InputError,
-    InvalidUrlError,
-    NotFoundError,
-    StorageError,
-    TooLargeError,
-    UnavailableError,
-    did_you_mean,
-)
-from stackroom.api.server import (
-    AddressRules,
-    Clock,
-    ControlDatabase,
-    FetchCancelledError,
-    FetchLimits,
-    FileLease,
-    Task,
-    TaskContext,
-    TransferError,
-    WantedFile,
-    back_off_s,
-    utc_now,
-)
+from stackroom import api
+from stackroom.api import server
 from stackroom_catalogues.music.downloads.manifest import (
     AUDIO_SUFFIXES,
     DownloadRequest,
@@ -58,7 +35,7 @@ from stackroom_catalogues.music.downloads.staging import Staging
 LOG = logging.getLogger(__name__)
 TASK = "downloads"
 SWEEP_S = 60.0
-FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
+FINAL_ERRORS = (api.InputError, api.NotFoundError, api.ForbiddenError)
 """Errors that a retry cannot mend."""
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
@@ -71,10 +48,10 @@ class DownloadSettings:
     """The music folder."""
     providers: Mapping[str, str] = field(default_factory=dict)
     """The URL templates of manifests, by the name of their provider."""
-    rules: AddressRules = field(default_factory=AddressRules)
+    rules: server.AddressRules = field(default_factory=server.AddressRules)
     """Addresses that are allowed besides public ones."""
     queue: QueueRules = field(default_factory=QueueRules)
-    limits: FetchLimits = field(default_factory=lambda: FetchLimits(max_bytes=2 << 30))
+    limits: server.FetchLimits = field(default_factory=lambda: server.FetchLimits(max_bytes=2 << 30))
     """Limits for each file."""
     max_album_bytes: int = 8 << 30
     first_wait_s: float = 30.0
@@ -106,7 +83,13 @@ class Progress:
     """How far a download is: reported every few seconds, which also notices that it was cancelled."""
 
     def __init__(
-        self, queue: DownloadQueue, download: Download, *, every_s: float, clock: Clock, is_stopping: Callable[[], bool]
+        self,
+        queue: DownloadQueue,
+        download: Download,
+        *,
+        every_s: float,
+        clock: server.Clock,
+        is_stopping: Callable[[], bool],
     ) -> None:
         self.received_bytes = download.received_bytes
         self._queue = queue
@@ -133,7 +116,7 @@ class Progress:
         except DownloadCancelledError:
             self._next_at = now
             return True
-        except StorageError as error:
+        except api.StorageError as error:
             LOG.warning("download %d: %s", self._download.id, error.message)
         return False
 
@@ -144,11 +127,11 @@ class Downloads:
     def __init__(
         self,
         settings: DownloadSettings,
-        database: ControlDatabase,
+        database: server.ControlDatabase,
         hooks: DownloadHooks,
         *,
         outside: Outside | None = None,
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] = server.utc_now,
         wake: Callable[[str], None] = lambda _task: None,
     ) -> None:
         """`wake` has the task run now."""
@@ -187,7 +170,7 @@ class Downloads:
         )
         self._providers[request.provider].require_request(request)
         if self._settings.offline:
-            raise UnavailableError(
+            raise api.UnavailableError(
                 "downloads are off: 'offline' is set (RAG_STRICT_OFFLINE); unset it to request albums"
             )
         queued = self.queue.request(user, request, call_id=call_id)
@@ -207,14 +190,14 @@ class Downloads:
         return download
 
     @property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[server.Task]:
         """The task that works on downloads, in one process at a time; none on an offline server."""
-        task = Task(
+        task = server.Task(
             name=TASK,
             description="Fetches requested albums into the music folder.",
             run=self._work,
             period_s=self._settings.poll_s,
-            lease=FileLease(self._staging.lock_file),
+            lease=server.FileLease(self._staging.lock_file),
         )
         return [] if self._settings.offline else [task]
 
@@ -225,8 +208,8 @@ class Downloads:
         require = guard.require_well_formed if self._settings.offline else guard.require
         try:
             require(url)
-        except UnavailableError as error:
-            raise InvalidUrlError(f"{error.message}; check the spelling") from error
+        except api.UnavailableError as error:
+            raise api.InvalidUrlError(f"{error.message}; check the spelling") from error
 
     def _provider_name(self, provider: str | None, url: str | None) -> str:
         name = provider or (BY_URL if url is not None else None)
@@ -235,13 +218,13 @@ class Downloads:
             return known[0]
         if name is None:
             choices = f"one of {', '.join(known)}" if known else "none is configured"
-            raise InputError(f"'provider' is missing ({choices}); or give a 'url'")
+            raise api.InputError(f"'provider' is missing ({choices}); or give a 'url'")
         if name not in self._providers:
             listed = ", ".join(known) or "none"
-            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name, known)}; providers: {listed}")
+            raise api.NotFoundError(f"no provider '{name[:80]}'{api.did_you_mean(name, known)}; providers: {listed}")
         return name
 
-    def _work(self, context: TaskContext) -> None:
+    def _work(self, context: server.TaskContext) -> None:
         """Work on what is due, one download after the other, and remove leftovers now and then."""
         while self.work_once(is_stopping=lambda: context.is_stopping):
             context.check_stopped()
@@ -260,12 +243,12 @@ class Downloads:
         )
         try:
             self._fetch_album(download, progress)
-        except (DownloadCancelledError, FetchCancelledError):
+        except (DownloadCancelledError, server.FetchCancelledError):
             self._release(download)
         except Exception as error:
-            if not isinstance(error, ExpectedError):
+            if not isinstance(error, api.ExpectedError):
                 LOG.exception("download %d: unexpected error", download.id)
-                error = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+                error = api.ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
             try:
                 self._settle_failure(download, error)
             except DownloadCancelledError:
@@ -294,8 +277,8 @@ class Downloads:
         album = self._staging.install(staged, folder)
         try:
             note = self._hooks.on_album(album, download)
-        except ExpectedError as error:
-            raise StorageError(
+        except api.ExpectedError as error:
+            raise api.StorageError(
                 f"the album is installed, but not in the catalogue yet, which is tried again: {error.message}"
             ) from error
         done = self.queue.finish(download, note=note)
@@ -306,17 +289,17 @@ class Downloads:
         """Fetch what is missing of the files that the provider lists, one by one; return the album's folder."""
         provider = self._providers.get(download.provider)
         if provider is None:
-            raise NotFoundError(f"provider '{download.provider}' is no longer configured; request it of another")
+            raise api.NotFoundError(f"provider '{download.provider}' is no longer configured; request it of another")
         album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
         before, limit = 0, self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
-            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
+            raise api.TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
         folder = f"{component(album.artist)}/{component(album.title)}"
         self.queue.note(download, folder=folder, total_bytes=album.size)
         for file in album.files:
             if progress.is_cancelled():
-                raise FetchCancelledError
-            wanted = WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
+                raise server.FetchCancelledError
+            wanted = server.WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
             fetched = provider.fetcher.fetch_file(
                 wanted,
                 max_bytes=limit - before,
@@ -333,7 +316,7 @@ class Downloads:
         refusal = self._hooks.find_refusal(download)
         if refusal is not None:
             self._staging.remove(download.key)
-            raise ForbiddenError(refusal)
+            raise api.ForbiddenError(refusal)
 
     def _require_music(self, download: Download, staged: Path) -> None:
         """Refuse an album without any readable audio file, and remove its files."""
@@ -345,20 +328,20 @@ class Downloads:
                     return
                 problems.append(f"'{path.name}': {problem}")
         self._staging.remove(download.key)
-        raise TransferError(
+        raise server.TransferError(
             f"nothing of it can be read as music; {problems[0]}; request it of another provider", is_final=True
         )
 
-    def _settle_failure(self, download: Download, error: ExpectedError) -> None:
-        if isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final):
+    def _settle_failure(self, download: Download, error: api.ExpectedError) -> None:
+        if isinstance(error, FINAL_ERRORS) or (isinstance(error, server.TransferError) and error.is_final):
             self.queue.fail(download, error)
             return
-        backed_off_s = back_off_s(
+        backed_off_s = server.back_off_s(
             download.attempts + 1,
             first_s=self._settings.first_wait_s,
             longest_s=self._settings.longest_wait_s,
             chance=self._outside.clock.chance(),
         )
-        asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
+        asked_s = (error.retry_after_s or 0.0) if isinstance(error, api.UnavailableError) else 0.0
         wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))
         self.queue.put_off(download, error, wait_s=wait_s)
