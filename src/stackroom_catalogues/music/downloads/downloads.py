@@ -79,25 +79,21 @@ class DownloadHooks:
     """Returns why the user of a download may no longer have it; None where they may."""
 
 
+@dataclass(slots=True, kw_only=True)
 class Progress:
     """How far a download is: reported every few seconds, which also notices that it was cancelled."""
 
-    def __init__(
-        self,
-        queue: DownloadQueue,
-        download: Download,
-        *,
-        every_s: float,
-        clock: server.Clock,
-        is_stopping: Callable[[], bool],
-    ) -> None:
-        self.received_bytes = download.received_bytes
-        self._queue = queue
-        self._download = download
-        self._every_s = every_s
-        self._clock = clock
-        self._is_stopping = is_stopping
-        self._next_at = clock.monotonic() + every_s
+    queue: DownloadQueue
+    download: Download
+    every_s: float
+    clock: server.Clock
+    is_stopping: Callable[[], bool]
+    received_bytes: int = field(init=False)
+    next_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.received_bytes = self.download.received_bytes
+        self.next_at = self.clock.monotonic() + self.every_s
 
     def note(self, *parts: int) -> None:
         """Note how many bytes are here, in parts."""
@@ -105,19 +101,19 @@ class Progress:
 
     def is_cancelled(self) -> bool:
         """Tell whether the work is to end: the server stops, or the download was cancelled."""
-        if self._is_stopping():
+        if self.is_stopping():
             return True
-        now = self._clock.monotonic()
-        if now < self._next_at:
+        now = self.clock.monotonic()
+        if now < self.next_at:
             return False
-        self._next_at = now + self._every_s
+        self.next_at = now + self.every_s
         try:
-            self._queue.note(self._download, received_bytes=self.received_bytes)
+            self.queue.note(self.download, received_bytes=self.received_bytes)
         except DownloadCancelledError:
-            self._next_at = now
+            self.next_at = now
             return True
         except api.StorageError as error:
-            LOG.warning("download %d: %s", self._download.id, error.message)
+            LOG.warning("download %d: %s", self.download.id, error.message)
         return False
 
 
@@ -238,9 +234,8 @@ class Downloads:
         download = self.queue.take_next()
         if download is None:
             return False
-        progress = Progress(
-            self.queue, download, every_s=self._settings.poll_s, clock=self._outside.clock, is_stopping=is_stopping
-        )
+        every_s, clock = self._settings.poll_s, self._outside.clock
+        progress = Progress(queue=self.queue, download=download, every_s=every_s, clock=clock, is_stopping=is_stopping)
         try:
             self._fetch_album(download, progress)
         except (DownloadCancelledError, server.FetchCancelledError):
