@@ -10,6 +10,7 @@ Both files are written under other names and moved into place.
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,9 @@ def paper_table_command(open_library: OpenLibrary, catalogue: str, target: Path,
 
     The table is `papers`; the file of the same name that ends in .json says by which model the vectors are.
     """
-    app = open_library()
-    try:
+    with closing(open_library()) as app:
         opened = app.open_catalogue(catalogue)
         count = export_paper_table(opened.shelf.reader(), opened.spec, target, replace=force)
-    finally:
-        app.close()
     if as_json:
         written = {"file": str(target), "config": str(target.with_suffix(".json")), "papers": count}
         click.echo(orjson.dumps(written, option=orjson.OPT_INDENT_2))
@@ -100,15 +98,12 @@ def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, repl
 
 
 def _write_table(reader: ShelfReader, path: Path) -> int:
-    table = apsw.Connection(str(path))
-    try:
+    with closing(apsw.Connection(str(path))) as table:
         table.pragma("journal_mode", "off")  # nobody sees the file before it is whole
         table.execute(SCHEMA)
         with table:
             table.executemany("INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?)", _iter_papers(reader))
         return int(table.execute("SELECT count(*) FROM papers").get)
-    finally:
-        table.close()
 
 
 def _iter_papers(reader: ShelfReader) -> Iterator[PaperRow]:
