@@ -11,15 +11,7 @@ from pydantic import Field, StringConstraints
 from stackroom import api
 from stackroom_catalogues.music.audio.tags import read_lyrics
 from stackroom_catalogues.music.grouping import KINDS, TRACK
-from stackroom_catalogues.music.player.listening import (
-    ListenAnswer,
-    ListenParams,
-    ListenResult,
-    Placed,
-    find_placed,
-    music_catalogues,
-    open_libraries,
-)
+from stackroom_catalogues.music.player import listening
 
 subsonic_endpoints = api.deferred("stackroom_catalogues.music.subsonic.methods:list_endpoints")
 """The endpoints for other players, which are made of those of this module."""
@@ -129,12 +121,14 @@ AnyRequest = api.EndpointRequest[Any, Any]
 
 def open_store(request: AnyRequest) -> Any:
     """Return the likes, playlists and plays of all callers."""
-    return open_player(music_catalogues(request.catalogues)[0].open_storage())
+    return open_player(listening.music_catalogues(request.catalogues)[0].open_storage())
 
 
-def _get_records(request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], *, field: str) -> list[Placed]:
+def _get_records(
+    request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], *, field: str
+) -> list[listening.Placed]:
     """Return the records of ids; refuse unknown ones, and those of other kinds."""
-    found = find_placed(open_libraries(request), ids)
+    found = listening.find_placed(listening.open_libraries(request), ids)
     for record_id in ids:
         if record_id not in found:
             raise api.NotFoundError(
@@ -145,9 +139,9 @@ def _get_records(request: AnyRequest, ids: Sequence[str], kinds: Sequence[str], 
     return [found[record_id] for record_id in ids]
 
 
-def list_music(request: api.EndpointRequest[ListenParams, None]) -> ListenResult:
+def list_music(request: api.EndpointRequest[listening.ListenParams, None]) -> listening.ListenResult:
     """List artists, albums and tracks, as a player shows them."""
-    return ListenAnswer(request, lambda: open_store(request)).answer()
+    return listening.ListenAnswer(request, lambda: open_store(request)).answer()
 
 
 def show_lyrics(request: api.EndpointRequest[None, None]) -> LyricsResult:
@@ -256,7 +250,7 @@ def list_endpoints() -> list[api.Endpoint]:
     played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY}
     return [
         *subsonic_endpoints(),
-        read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult),
+        read("GET", "/v1/player", list_music, query=listening.ListenParams, result=listening.ListenResult),
         read("GET", "/v1/lyrics/{id:path}", show_lyrics, path_parameters=track, target="id", result=LyricsResult),
         read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult, is_audited=False),
         one_like("PUT", "/v1/likes/{id:path}", like),
