@@ -74,40 +74,24 @@ def declare_files(catalogue: api.OpenCatalogue, prefix: str) -> api.ResourceSpec
 def _read_file(catalogue: api.OpenCatalogue, principal: api.Principal, name: str) -> api.ResourceContent | None:
     """Return a file's content."""
     reader, scope = catalogue.shelf.reader(), api.Scope(visibility=principal.visibility)
+    model, dimension = (reader.model.name, reader.model.dimension) if reader.model else (None, 0)
     match name:
         case "judoka.json":
             return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
         case "client_embeddings.json":
-            return _json(_embeddings(reader, scope))
+            items = [_item(record, vector) for record, vector in _iter_records(reader, scope)]
+            return _json({"model": model, "dim": dimension, "items": items})
         case "synonyms.json":
             return _json(load_kept(catalogue))
         case "offline_rag_vectors.bin":
             rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
             return api.ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
         case "offline_rag_metadata.json":
-            return _json(_metadata(reader, scope))
+            records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
+            about = {"model": model, "count": len(records), "dim": dimension, "dtype": "float32", "layout": LAYOUT}
+            ids, kinds = [record.id for record in records], [record.kind for record in records]
+            return _json({**about, "ids": ids, "kinds": kinds})
     return None
-
-
-def _embeddings(reader: api.ShelfReader, scope: api.Scope) -> dict[str, Any]:
-    return {
-        "model": reader.model.name if reader.model else None,
-        "dim": reader.model.dimension if reader.model else 0,
-        "items": [_item(record, vector) for record, vector in _iter_records(reader, scope)],
-    }
-
-
-def _metadata(reader: api.ShelfReader, scope: api.Scope) -> dict[str, Any]:
-    records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
-    return {
-        "model": reader.model.name if reader.model else None,
-        "count": len(records),
-        "dim": reader.model.dimension if reader.model else 0,
-        "dtype": "float32",
-        "layout": LAYOUT,
-        "ids": [record.id for record in records],
-        "kinds": [record.kind for record in records],
-    }
 
 
 def _iter_records(reader: api.ShelfReader, scope: api.Scope) -> Iterator[tuple[api.Record, np.ndarray[Any, Any]]]:
