@@ -70,10 +70,11 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams) -> FoundKinds
         strength = max((one.score for one in answering[:1]), default=0.0)
         if strength >= strongest:
             strongest, notes = strength, (*reading.notes, *ranked.notes_on(ranked.read(answering[:1])))
+        hits = ranked.read(answering[:wanted], explain=explain)
         nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
-            items=_merged(library.view, ranked.read(answering[:wanted], explain=explain)),
-            nearest=_merged(library.view, nearest),
+            items=[api.MergedHit(view=library.view, hit=hit) for hit in hits],
+            nearest=[api.MergedHit(view=library.view, hit=hit) for hit in nearest],
             total=len(answering),
             has_more=len(answering) > wanted,
         )
@@ -118,10 +119,6 @@ def _why_left_out(one: api.RankedKey) -> str:
     if one.score < api.EVIDENCE_AT:
         return f"its strength is {one.score:.2f}, and only records from {api.EVIDENCE_AT} on are shown"
     return "only records with words of the query are shown, since it is the name of one or in another script"
-
-
-def _merged(view: api.CatalogueView, hits: Sequence[api.Hit]) -> list[api.MergedHit]:
-    return [api.MergedHit(view=view, hit=hit) for hit in hits]
 
 
 def _without_smoothing(searcher: api.Searcher) -> api.Searcher:
