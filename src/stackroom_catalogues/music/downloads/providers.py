@@ -9,19 +9,7 @@ from urllib.parse import quote
 
 from stackroom.api import InputError, InvalidUrlError
 from stackroom.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
-from stackroom_catalogues.music.downloads.manifest import (
-    AUDIO_SUFFIXES,
-    MANIFEST_BYTES,
-    NAMELESS,
-    AlbumFile,
-    DownloadedAlbum,
-    DownloadRequest,
-    album_of,
-    component,
-    last_component,
-    read_manifest,
-    suffix_of,
-)
+from stackroom_catalogues.music.downloads import manifest
 
 BY_URL = "url"
 """Name of the provider for URLs in requests."""
@@ -59,22 +47,26 @@ class HttpProvider:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
         try:
-            self.require_request(DownloadRequest(provider=name, artist="artist", album="album"))
+            self.require_request(manifest.DownloadRequest(provider=name, artist="artist", album="album"))
         except InvalidUrlError as error:
             raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
 
-    def require_request(self, request: DownloadRequest) -> None:
+    def require_request(self, request: manifest.DownloadRequest) -> None:
         """Refuse a URL, and a request without the names that the template needs."""
         if request.url is not None:
             raise InputError(f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'")
         self._guard.require_well_formed(self._url(request))
 
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
+    def resolve(
+        self, request: manifest.DownloadRequest, *, is_cancelled: Callable[[], bool]
+    ) -> manifest.DownloadedAlbum:
         """Return the files that the server's manifest lists."""
-        fetched = self.fetcher.fetch_text(self._url(request), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        fetched = self.fetcher.fetch_text(
+            self._url(request), max_bytes=manifest.MANIFEST_BYTES, is_cancelled=is_cancelled
+        )
         return _listed(fetched, request, self._guard)
 
-    def _url(self, request: DownloadRequest) -> str:
+    def _url(self, request: manifest.DownloadRequest) -> str:
         given = {"artist": request.artist, "album": request.album}
         missing = " and ".join(repr(name) for name in self._placeholders if not given[name])
         if missing:
@@ -92,21 +84,23 @@ class UrlProvider:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
 
-    def require_request(self, request: DownloadRequest) -> None:
+    def require_request(self, request: manifest.DownloadRequest) -> None:
         """Refuse a request without a URL, or with one that is never allowed."""
         if request.url is None:
             raise InputError("'url' is missing; give the address of a track or manifest")
         self._guard.require_well_formed(request.url)
 
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
+    def resolve(
+        self, request: manifest.DownloadRequest, *, is_cancelled: Callable[[], bool]
+    ) -> manifest.DownloadedAlbum:
         """Return the one file at the URL, or the files that the manifest there lists."""
         url = request.url or ""
-        name = last_component(url)
-        suffix = suffix_of(name)
-        if suffix in AUDIO_SUFFIXES:
-            file = AlbumFile(name=f"{component(name[: -len(suffix)])}{suffix}", url=url)
-            return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
-        fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        name = manifest.last_component(url)
+        suffix = manifest.suffix_of(name)
+        if suffix in manifest.AUDIO_SUFFIXES:
+            file = manifest.AlbumFile(name=f"{manifest.component(name[: -len(suffix)])}{suffix}", url=url)
+            return manifest.album_of(request.artist or manifest.NAMELESS, request.album or manifest.NAMELESS, [file])
+        fetched = self.fetcher.fetch_text(url, max_bytes=manifest.MANIFEST_BYTES, is_cancelled=is_cancelled)
         album = _listed(fetched, request, self._guard)
         return replace(album, artist=request.artist or album.artist, title=request.album or album.title)
 
@@ -127,9 +121,9 @@ def build_providers(
     return {**configured, BY_URL: UrlProvider(rules, outside)}
 
 
-def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> DownloadedAlbum:
+def _listed(fetched: FetchedText, request: manifest.DownloadRequest, guard: AddressGuard) -> manifest.DownloadedAlbum:
     """Return the album of a manifest; refuse one with files at URLs that are never allowed."""
-    album = read_manifest(fetched.body, url=fetched.url, request=request)
+    album = manifest.read_manifest(fetched.body, url=fetched.url, request=request)
     for file in album.files:
         guard.require_well_formed(file.url)
     return album
