@@ -43,10 +43,6 @@ class MusicLibrary:
         of_kind = (api.AnyOf(api.KIND_FIELD, (kind,)),) if kind else ()
         return api.Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self.principal.visibility)
 
-    def count(self, kind: str, *conditions: api.Condition) -> int:
-        """Count records."""
-        return self.reader.count(self.scope(kind, *conditions))
-
     def keys(self, kind: str, *conditions: api.Condition) -> list[api.Key]:
         """Return the keys of records, in insertion order."""
         scope = self.scope(kind, *conditions)

@@ -178,8 +178,8 @@ def _stats(library: MusicLibrary, params: shapes.GetParams) -> shapes.GetResult:
     return shapes.GetResult(
         query_type="stats",
         stats=shapes.Stats(
-            artists=library.count(ARTIST),
-            albums=library.count(ALBUM),
+            artists=library.reader.count(library.scope(ARTIST)),
+            albums=library.reader.count(library.scope(ALBUM)),
             tracks=len(keys),
             seconds=round(seconds, 1),
             genres=[shapes.GenreCount(genre=genre, tracks=count) for genre, count in shown],

@@ -218,9 +218,8 @@ class SubsonicCall:
 
     def get_similar_songs(self) -> Form:
         """Return songs that are like a song, an album, or the songs of an artist."""
-        return {
-            "similarSongs": {"song": self._songs("radio", id=self._query.id, playable=True, limit=self._query.count)}
-        }
+        songs = self._songs("radio", id=self._query.id, playable=True, limit=self._query.count)
+        return {"similarSongs": {"song": songs}}
 
     def get_top_songs(self) -> Form:
         """Return the most played songs of an artist."""
