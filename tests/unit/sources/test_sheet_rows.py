@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.sources import compressed, sheet_bounds
+from stackroom.sources import compressed, sheet_rows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_file, open_source
 from stackroom.sources.sheet_rows import SheetRows
@@ -177,8 +177,8 @@ def repeated(times: str, *, text: str = "x", rows: str = "1") -> bytes:
 def test_cells_that_are_repeated_do_not_fill_the_memory(
     tmp_path: Path, cell: bytes, says: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheet_bounds, "BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr(sheet_bounds, "FEW_CELLS", 10_000)
+    monkeypatch.setattr(sheet_rows, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(sheet_rows, "FEW_CELLS", 10_000)
     with pytest.raises(InputError, match=rf"a\.ods: {says}"):
         SheetRows(write_ods(tmp_path / "a.ods", {"a": [[*WINES[0], cell]]}))
 
@@ -187,7 +187,7 @@ def test_cells_that_are_repeated_do_not_fill_the_memory(
 def test_cells_that_are_repeated_as_programs_write_them_are_read(
     tmp_path: Path, block_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheet_bounds, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(sheet_rows, "BLOCK_BYTES", block_bytes)
     padding = b"<table:table-cell table:style-name='a' table:number-columns-repeated='16381'/>"
     below = b"</table:table-row><table:table-row table:number-rows-repeated='1048570'>" + padding
     same = b"<table:table-cell table:number-columns-repeated='2' office:value-type='float' office:value='7'/>"
