@@ -29,7 +29,7 @@ from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
 from stackroom.sources.lance.database import require_allowed
-from stackroom.sources.lance.publish import publish
+from stackroom.sources.lance.layout import publish
 from stackroom.sources.lance.rows import LancePlace, LanceRows
 from stackroom.sources.location import TABLE_PREFIX
 

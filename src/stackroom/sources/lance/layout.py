@@ -14,7 +14,11 @@ in any order.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +32,7 @@ from stackroom.model.record import Record, Value
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
 from stackroom.shelf.port import ShelfReader, iter_key_batches
+from stackroom.sources.lance.database import LanceDatabase
 
 LAYOUT_VERSION = 2
 TABLE_ENDING = "_documents"
@@ -176,3 +181,45 @@ def _text_of(record: Record, spec: CatalogueSpec) -> str:
 def _storable(value: Value) -> Value:
     """Return a value, or nothing for a whole number that no column can hold; `metadata` has it."""
     return None if isinstance(value, int) and abs(value) > LARGEST_INT else value
+
+
+KEEP_VERSIONS_FOR = timedelta(days=1)
+"""How long a version of the table can still be read after it was written, by clients that are in the middle of it."""
+
+logger = logging.getLogger(__name__)
+
+
+def publish(
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    uri: str,
+    *,
+    name: str,
+    declaration: str | None,
+    progress: Callable[[int], object],
+) -> dict[str, Any]:
+    """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table that is the same.
+
+    Return its name, version and number of rows, and whether it was written. `declaration` is the text of a spec that no
+    package has; `progress` is called with the number of rows of each batch.
+    """
+    database, schema = LanceDatabase(uri), build_schema(reader, spec, declaration=declaration)
+    table, is_same = database.find_table(table_name(name)), False
+    if table is not None and find_description(table.schema) == find_description(schema):
+        is_same = set(schema.names) <= set(table.schema.names)  # no column was dropped from it since
+    if table is None or not is_same:
+        # By a file: LanceDB takes rows in from threads of its own, in which reading the catalogue would crash.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.arrow"
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as rows:
+                for batch in iter_batches(reader, spec, schema):
+                    rows.write_batch(batch)
+                    progress(batch.num_rows)
+            with pa.memory_map(str(path)) as file:
+                table = database.replace_table(table_name(name), pa.ipc.open_stream(file))
+        try:
+            with database.failing("tidied up"):
+                table.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
+        except StorageError as error:
+            logger.warning("published, but old versions stay: %s", error.message)
+    return {"table": table_name(name), "version": table.version, "rows": table.count_rows(), "written": not is_same}
