@@ -14,10 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from stackroom.errors import InputError
 from stackroom.sources.compressed import is_compressed, require_file, without_compression
-from stackroom.sources.damaged_text import DAMAGED, find_damage, may_be_damaged
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import CellChange, Losses, Note, RowSource, SourceRow
-from stackroom.sources.text_encoding import require_encoding
+from stackroom.sources.text_encoding import DAMAGED, find_damage, may_be_damaged, require_encoding
 
 LOST_LETTERS = "{count:,} line{s} {have} letters that cannot be decoded (first: {first})"
 ONE, MANY = {"s": "", "have": "has", "are": "is"}, {"s": "s", "have": "have", "are": "are"}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.sources.damaged_text import find_damage
 from stackroom.sources.opener import open_file
 from stackroom.sources.port import describe_notes
+from stackroom.sources.text_encoding import find_damage
 
 pytestmark = pytest.mark.row("N19")
 WORDS = ["café", "über", "Ärger", "Málaga", "señor", "Åse", "il’s", "“quoted”", "naïve – so"]
