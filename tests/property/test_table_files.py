@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackroom.sources.grid_layout import MISSING
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.missing import MISSING
 from stackroom.sources.opener import open_source
 from stackroom.sources.port import CellChange
 from stackroom.zstd import zstd

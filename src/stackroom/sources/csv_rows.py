@@ -18,6 +18,7 @@ from stackroom.sources.grid_layout import (
     NUMBER,
     Footnotes,
     Layout,
+    MissingCells,
     column_names,
     count_titles,
     describe_left_out,
@@ -25,7 +26,6 @@ from stackroom.sources.grid_layout import (
     shown,
     usual_width,
 )
-from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_lines import iter_lines
 

@@ -21,9 +21,15 @@ from stackroom.errors import InputError
 from stackroom.sources.columns import require_name
 from stackroom.sources.compressed import MEGABYTE, most_unpacked, open_decompressed, require_moderate
 from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, ReadingNotes, refusing
-from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
+from stackroom.sources.grid_layout import (
+    Footnotes,
+    MissingCells,
+    column_names,
+    describe_left_out,
+    find_layout,
+    is_empty,
+)
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
-from stackroom.sources.missing import MissingCells
 from stackroom.sources.port import SourceRow
 
 LARGEST_WHOLE = 1e15
