@@ -22,8 +22,8 @@ from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
 from stackroom.grading.golden_set import default_scope, write_golden_set
 from stackroom.library import PLACE_FILE
+from stackroom.model.hits import Promises
 from stackroom.model.principal import LOCAL_USER
-from stackroom.model.promises import Promises
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import ModelId

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
-from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
-from stackroom.model.promises import Promises
+from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
-from stackroom.model.promises import Promises
+from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, TitleMatch, build_ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
 from stackroom.model.vectors import Vector, centre
