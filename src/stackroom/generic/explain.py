@@ -22,7 +22,7 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import KEY_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.recommend.recommender import Placing
 from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
-from stackroom.search.standing import RankIn, Standing, find_standing
+from stackroom.search.searcher import RankIn, Standing, find_standing
 from stackroom.search.values import Label, adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
 from stackroom.text.preference_pieces import describe_effect
