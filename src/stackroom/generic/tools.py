@@ -49,7 +49,7 @@ from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Placing
-from stackroom.search.ids import page_forms
+from stackroom.search.names import page_forms
 from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import (

@@ -18,8 +18,7 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
-from stackroom.search.ids import SCHEME, example_id, find_by_id, find_by_number, page_forms
-from stackroom.search.names import NameChoice, resolve_name
+from stackroom.search.names import SCHEME, NameChoice, example_id, find_by_id, find_by_number, page_forms, resolve_name
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader

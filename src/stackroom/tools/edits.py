@@ -18,8 +18,7 @@ from stackroom.ingest.edits.undo import is_visible
 from stackroom.ingest.edits.values import WHOLE_REQUEST, Place, require_id, run_each
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
-from stackroom.search.ids import example_id, find_by_id
-from stackroom.search.names import find_namesakes
+from stackroom.search.names import example_id, find_by_id, find_namesakes
 from stackroom.shelf.port import Author, Op, Shelf
 from stackroom.text.normalise import meant
 from stackroom.tools.budget import Continuation, PricedParams, PricedResult, json_text

@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from stackroom.errors import InputError, StorageError, did_you_mean
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record
-from stackroom.search.ids import SCHEME
+from stackroom.search.names import SCHEME
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from stackroom.tools.schema import is_none

@@ -18,8 +18,7 @@ from stackroom.ingest.edits.relations import follow_rename, named_by, relations_
 from stackroom.ingest.edits.values import read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
-from stackroom.search.ids import id_forms
-from stackroom.search.names import describe, find_namesakes, resolve_name
+from stackroom.search.names import describe, find_namesakes, id_forms, resolve_name
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.normalise import meant
 from stackroom.text.titles import MatchedBy, name_spellings

@@ -21,7 +21,7 @@ from stackroom.errors import InputError
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Flag, Record
 from stackroom.model.scope import Scope
-from stackroom.search.ids import SCHEME
+from stackroom.search.names import SCHEME
 from stackroom.text.normalise import fold_name
 from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten_value
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, parse_address
