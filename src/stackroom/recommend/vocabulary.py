@@ -11,7 +11,7 @@ from stackroom.search.moods import mood_tones
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import read_boolean, spellings_of
-from stackroom.text.person_names import by_name
+from stackroom.text.normalise import by_name
 from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.preference_words import phrases
 from stackroom.text.questions import WORDS

@@ -9,9 +9,8 @@ from itertools import pairwise, product
 from typing import Final, NamedTuple
 
 from stackroom.model.scope import Range
-from stackroom.text.normalise import corrected
+from stackroom.text.normalise import corrected, name_key, name_words
 from stackroom.text.patterns import compose
-from stackroom.text.person_names import name_key, name_words
 from stackroom.text.preference_pieces import (
     Bound,
     Bounds,

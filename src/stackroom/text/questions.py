@@ -13,8 +13,8 @@ from itertools import dropwhile, takewhile
 from typing import Final, NamedTuple
 
 from stackroom.model.scope import AllOf, AnyOf, Condition
+from stackroom.text.normalise import name_key
 from stackroom.text.patterns import compose, pattern
-from stackroom.text.person_names import name_key
 from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
