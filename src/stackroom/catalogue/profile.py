@@ -18,8 +18,18 @@ import numpy.typing as npt
 
 from stackroom.catalogue.cell_forms import PLAIN_NUMBER, URL, Cell, Form, as_named, read_cell, read_text_cells
 from stackroom.catalogue.column_words import is_about, name_words
-from stackroom.text.cells.decimal_marks import PLAIN_MARKS, DecimalMarks, find_decimal_marks, with_point
-from stackroom.text.cells.values import NOTHING, is_nothing, list_in, name_of_item, same_unit, text_of
+from stackroom.text.cells.values import (
+    NOTHING,
+    PLAIN_MARKS,
+    DecimalMarks,
+    find_decimal_marks,
+    is_nothing,
+    list_in,
+    name_of_item,
+    same_unit,
+    text_of,
+    with_point,
+)
 
 __all__ = ["ColumnProfile", "Form", "distinct_together", "profile_columns"]
 

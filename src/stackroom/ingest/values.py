@@ -12,7 +12,6 @@ from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
 from stackroom.text.cells.dates import find_date, find_year
-from stackroom.text.cells.decimal_marks import with_point
 from stackroom.text.cells.values import (
     find_literal,
     is_nothing,
@@ -25,6 +24,7 @@ from stackroom.text.cells.values import (
     same_unit,
     text_of,
     unwrapped,
+    with_point,
 )
 
 FEWEST_KEYS = 8

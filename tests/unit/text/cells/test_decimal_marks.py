@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.text.cells.decimal_marks import find_decimal_marks, with_point
+from stackroom.text.cells.values import find_decimal_marks, with_point
 
 pytestmark = pytest.mark.row("N1")
 
