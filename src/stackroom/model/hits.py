@@ -129,8 +129,7 @@ class Evidence(StrEnum):
         return min(several, key=list(cls).index, default=cls.NONE)
 
 
-EVIDENCE_AT = 0.5
-"""The strength from which a record is evidence; the label RELEVANT begins here."""
+EVIDENCE_AT = 0.5  # the strength from which a record is evidence; the label RELEVANT begins here
 STRONG_AT = 0.7
 
 

@@ -69,8 +69,7 @@ class Identity:
 LOCAL_USER = Principal(name="local", actions=frozenset(Action))
 """The local user, on stdio and the command line: may do everything."""
 
-ANONYMOUS = Principal(name="anonymous", actions=frozenset())
-"""A caller without credentials: may do nothing."""
+ANONYMOUS = Principal(name="anonymous", actions=frozenset())  # a caller without credentials: may do nothing
 
 
 class Outcome(StrEnum):

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
 
-RecordId = NewType("RecordId", str)
-"""A record's name, chosen by its source; the same on every shelf."""
+RecordId = NewType("RecordId", str)  # a record's name, chosen by its source; the same on every shelf
 
-Key = NewType("Key", int)
-"""A record's handle on one shelf: stable while the record lives, meaningless elsewhere."""
+Key = NewType("Key", int)  # a record's handle on one shelf: stable while the record lives, meaningless elsewhere
 
 
 class Tag(NamedTuple):

@@ -11,12 +11,9 @@ KIND_FIELD = "_kind"
 AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
 """A reserved field: the tokens of all searched text. Its values in conditions are tokens, as `text.analyser` gives."""
-KEY_FIELD = "_key"
-"""A reserved field: the key of a record. Its values in conditions are keys in digits."""
-KNOWN_FIELD = "_known"
-"""A reserved number column: how much is known of a record, 0–1."""
-PUBLIC = "*"
-"""The audience of a public record, which names none."""
+KEY_FIELD = "_key"  # a reserved field: the key of a record. Its values in conditions are keys in digits.
+KNOWN_FIELD = "_known"  # a reserved number column: how much is known of a record, 0–1
+PUBLIC = "*"  # the audience of a public record, which names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +40,7 @@ class NoneOf:
     values: tuple[str, ...]
 
 
-TIMES = " × "
-"""Between the fields of a product, as in `episodes × duration`."""
+TIMES = " × "  # between the fields of a product, as in `episodes × duration`
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +110,4 @@ class Scope:
         return Scope(conditions=(*self.conditions, *conditions), visibility=self.visibility)
 
 
-WHOLE = Scope()
-"""The whole catalogue, as the local user sees it."""
+WHOLE = Scope()  # the whole catalogue, as the local user sees it

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 
-FEW = 30
-"""With this many vectors, half of their mean is subtracted: the mean of a few is mostly what they are about."""
+FEW = 30  # with this many vectors, half of their mean is subtracted: the mean of a few is mostly what they are about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,8 +128,7 @@ def load_probes() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-MEMBERS = ("model", "middle", "spread")
-"""The members of the file."""
+MEMBERS = ("model", "middle", "spread")  # the members of the file
 STORED = TypeAdapter(Calibration)
 
 
@@ -172,8 +171,7 @@ MOODS = 3.0
 WHOLE_MOOD, KNOWN_MOOD, NEAR_MOOD = 0.65, 0.1, 0.1
 """The strength of a record that has all that is asked for, where that is moods alone, and what is added for how much
 is known of it and for its nearness."""
-MANY_WORDS = 10
-"""The number of words from which a description counts as long."""
+MANY_WORDS = 10  # the number of words from which a description counts as long
 
 WORDS_ALONE = (0.6, 0.2)
 """The strength of a record that has every word of the query, where vectors say nothing: the first, and a share of the
@@ -181,8 +179,7 @@ second that is half for a record of average length that has each word once."""
 PRESSED_FROM, PRESSED_BY = 0.85, 0.79
 """What a record says is not identical with the query, unless both are the same text: from the first strength on the
 rise of others is multiplied by the second, so that none reaches the label for that."""
-SAME_TEXT = 0.95
-"""The cosine from which two texts are the same."""
+SAME_TEXT = 0.95  # the cosine from which two texts are the same
 
 LATIN = re.compile("[a-z]")
 

@@ -21,8 +21,7 @@ from stackroom.model.vectors import Vector
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.int64]
-MOOD_SHARE = 0.6
-"""The share of moods in the score of a query that is about them."""
+MOOD_SHARE = 0.6  # the share of moods in the score of a query that is about them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +124,7 @@ def line_up(
     )
 
 
-ROUNDED = 6
-"""The digits of a share: the index adds weights with few digits."""
+ROUNDED = 6  # the digits of a share: the index adds weights with few digits
 
 
 def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float) -> Floats:
@@ -151,8 +149,7 @@ def over_best(scores: Floats) -> Floats:
     return np.maximum(scores, 0) / best if best > 0 else np.zeros(len(scores))
 
 
-WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"
-"""The steps of a fusion."""
+WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"  # the steps of a fusion
 NAME, KNOWN, NAMED_VALUES, EXACT_NAME, MOOD = "name", "known", "named_values", "exact_name", "mood"
 """The parts that are added to the result of the steps."""
 

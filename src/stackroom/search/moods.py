@@ -27,12 +27,9 @@ from stackroom.text.preference_words import TONES
 from stackroom.text.preferences import read
 
 Floats = NDArray[np.float64]
-HALF = 0.5
-"""The part of a value that only leans to a mood, or away from it."""
-SHARE_AGAINST = 0.25
-"""The part of values that lean away in the score of a mood that also seeks some."""
-MOST_WORDS = 10
-"""A longer query describes a record, and not a mood."""
+HALF = 0.5  # the part of a value that only leans to a mood, or away from it
+SHARE_AGAINST = 0.25  # the part of values that lean away in the score of a mood that also seeks some
+MOST_WORDS = 10  # a longer query describes a record, and not a mood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

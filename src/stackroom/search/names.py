@@ -26,14 +26,10 @@ from stackroom.text.instructions import quoted
 from stackroom.text.normalise import fold, fold_name
 from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, PART_LIKENESS, MatchedBy, NameMatch, TypedName
 
-NAMES_TRIED = 25
-"""The number of records with similar names that are compared."""
-ALIKE_FLOOR = 0.6
-"""The similarity of letters below which a name is not compared."""
-SPELT_TRIED = 8
-"""The number of names that are compared before those that only have the typed words."""
-WORDS_TRIED = 40
-"""The number of records with the typed words that are compared."""
+NAMES_TRIED = 25  # the number of records with similar names that are compared
+ALIKE_FLOOR = 0.6  # the similarity of letters below which a name is not compared
+SPELT_TRIED = 8  # the number of names that are compared before those that only have the typed words
+WORDS_TRIED = 40  # the number of records with the typed words that are compared
 EXACT = (MatchedBy.ID, MatchedBy.TITLE, MatchedBy.ALTERNATIVE)
 HOW_MATCHED = {
     MatchedBy.ID: "its id",
@@ -45,20 +41,15 @@ HOW_MATCHED = {
 }
 PARTS = (MatchedBy.PART, MatchedBy.HINT)
 SAME = 0.999
-OTHERS = 5
-"""The number of other records that are named."""
-OWN_TITLE = 0.12
-"""The share of prominence by which a record's own title outweighs an alternative one."""
-OBSCURE = 0.45
-"""The prominence below which a record with exactly this name may not be the one that is meant."""
+OTHERS = 5  # the number of other records that are named
+OWN_TITLE = 0.12  # the share of prominence by which a record's own title outweighs an alternative one
+OBSCURE = 0.45  # the prominence below which a record with exactly this name may not be the one that is meant
 WELL_KNOWN = 0.72
 """The prominence from which a single misspelt word is taken for the name of a record, where specs say what is known."""
 BETTER_KNOWN = 0.05
 """The difference in prominence from which another record is named beside the only one with exactly this name."""
-PROMINENCE_WEIGHT = 0.1
-"""The weight of prominence between records with names about as like the typed one."""
-NEAR = 0.13
-"""The distance to the best within which another record is named beside it."""
+PROMINENCE_WEIGHT = 0.1  # the weight of prominence between records with names about as like the typed one
+NEAR = 0.13  # the distance to the best within which another record is named beside it
 SEASON = re.compile(
     r"(?P<name>.{2,100}?)[\s:,-]+(?:the\s)?(?:(?:season|part|cour|s)\s?(?P<after>\d{1,2}|final)"
     r"|(?P<before>first|second|third|fourth|fifth|final|\d{1,2}(?=st|nd|rd|th))(?:st|nd|rd|th)?\s(?:season|part|cour))",
@@ -357,33 +348,23 @@ def _choice(asked: str, best: NameCandidate, others: Sequence[NameCandidate], *,
     )
 
 
-MAX_NAME_WORDS = 6
-"""A longer query is a description, unless it is a name letter by letter."""
-SPELLING_FLOOR = 0.8
-"""Names less like the query than this are ignored; a short query must be closer."""
+MAX_NAME_WORDS = 6  # a longer query is a description, unless it is a name letter by letter
+SPELLING_FLOOR = 0.8  # names less like the query than this are ignored; a short query must be closer
 SHORT_FLOOR = 0.88
 SHORT_CHARS = 8
-LETTERS_LEFT = 3
-"""Where fewer letters are left without its signs, as of `C++`, a query is no name."""
-EXACT_BELOW_CHARS = 5
-"""A shorter query is a name only if it is spelt exactly so."""
-SPELLING_ZERO = 0.6
-"""The likeness at which the score would be 0; it grows to 1 for the same name."""
+LETTERS_LEFT = 3  # where fewer letters are left without its signs, as of `C++`, a query is no name
+EXACT_BELOW_CHARS = 5  # a shorter query is a name only if it is spelt exactly so
+SPELLING_ZERO = 0.6  # the likeness at which the score would be 0; it grows to 1 for the same name
 ALIKE_TRIED = 10
-SHARED_CHARS = 3
-"""The beginning of a query's word by which a name is found worth comparing."""
-EXTRA_WORDS = 2
-"""The number of words, such as articles, that a name inside the query may have beyond the query's."""
+SHARED_CHARS = 3  # the beginning of a query's word by which a name is found worth comparing
+EXTRA_WORDS = 2  # the number of words, such as articles, that a name inside the query may have beyond the query's
 PARTS_TRIED = 10
 HAS_LATIN = re.compile("[a-z0-9]")
-PART_OF_NAME = 0.95
-"""The score of a name that contains the whole query, in a script without spaces."""
+PART_OF_NAME = 0.95  # the score of a name that contains the whole query, in a script without spaces
 WORDS_OF_NAME = (0.45, 0.45)
 """The score of a name that has all words of the query: the first, and the second for the share of the name they are."""
-NAME_SHARE = 0.2
-"""The least share of the query's weight that a name inside it must have; else it is there by chance."""
-NAME_WITHIN = 0.8
-"""The score of a name that is all of the query's weight, with words of none around it."""
+NAME_SHARE = 0.2  # the least share of the query's weight that a name inside it must have; else it is there by chance
+NAME_WITHIN = 0.8  # the score of a name that is all of the query's weight, with words of none around it
 
 
 def find_names(
@@ -454,12 +435,10 @@ def _score(name: frozenset[str], asked: frozenset[str], words: WeighedWords) -> 
     return NAME_WITHIN * share if share >= NAME_SHARE else 0.0
 
 
-SCHEME = "stackroom://"
-"""The beginning of a record's address as a resource."""
+SCHEME = "stackroom://"  # the beginning of a record's address as a resource
 
 LONGEST = 1_000
-SAMPLED = 500
-"""The number of records whose ids show what numbers are preceded by."""
+SAMPLED = 500  # the number of records whose ids show what numbers are preceded by
 
 _IN_LABEL = re.compile(r"\((?:[^()]*, )?([^\s(),]+)\)(?:, also called .*)?$")
 _PAGE = re.compile(r"https?://([^/?#\s]+)(/[^?#\s]*)(?:[?#]\S*)?", re.IGNORECASE)

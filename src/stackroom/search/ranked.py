@@ -49,12 +49,9 @@ def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known
     return chosen
 
 
-PLACE = "place"
-"""The part of a score that is not of its own evidence, but brings it into the order of the list."""
-NO_PART = 1e-9
-"""The size of a part below which it is left out."""
-WORD = "word:"
-"""The beginning of the part that one term gives."""
+PLACE = "place"  # the part of a score that is not of its own evidence, but brings it into the order of the list
+NO_PART = 1e-9  # the size of a part below which it is left out
+WORD = "word:"  # the beginning of the part that one term gives
 REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
 """The reasons that a search itself gives for a hit; any other is what a tool added to its strength, by name."""
 
@@ -147,14 +144,11 @@ def lacking(words: WeighedWords, record: Record, spec: CatalogueSpec) -> tuple[s
     return tuple(term for term in words.weights if term not in here)
 
 
-BEST = 10
-"""The number of hits that the evidence of an answer is of, and that a series is bounded in."""
+BEST = 10  # the number of hits that the evidence of an answer is of, and that a series is bounded in
 OF_ONE_SERIES = 3
-MATTERS = 0.3
-"""The share of a query's weight from which an answer without a word says so."""
+MATTERS = 0.3  # the share of a query's weight from which an answer without a word says so
 _POSSESSIVE = re.compile(r"['’]s$")
-NAMED = 0.5
-"""The likeness from which a query is taken for a name, so that its whole series may follow."""
+NAMED = 0.5  # the likeness from which a query is taken for a name, so that its whole series may follow
 
 
 class RankedKey(NamedTuple):

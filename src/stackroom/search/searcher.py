@@ -54,8 +54,7 @@ HAVING_WORDS = 2
 """Of how many times as many records as a ranking contributes the words are looked up; others have fewer of them."""
 ARMS_AT_ONCE = 4
 
-ARMS_APART_ABOVE = 200_000
-"""In a smaller catalogue, a second thread costs more than it saves."""
+ARMS_APART_ABOVE = 200_000  # in a smaller catalogue, a second thread costs more than it saves
 
 NOTHING_FOUND = build_ranking((), (), limit=0)
 
@@ -342,8 +341,7 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))
 
 
-RANKED = 50_000
-"""How deep an arm is searched for a record."""
+RANKED = 50_000  # how deep an arm is searched for a record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,10 +37,8 @@ from stackroom.text.cells.values import GREATEST, bounds_of, read_boolean
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import NEAR, clean, corrected, joined_key, like_words, likeness, spelling_key, words_of
 
-MOST_ANSWERS = 8
-"""The most values of a field of yes and no, in all their spellings."""
-MOST_KEPT = 32
-"""How much is kept of a snapshot, such as the values of so many fields, over all callers."""
+MOST_ANSWERS = 8  # the most values of a field of yes and no, in all their spellings
+MOST_KEPT = 32  # how much is kept of a snapshot, such as the values of so many fields, over all callers
 _words_of = lru_cache(maxsize=16)(words_of)  # several fields are looked for in the same query
 
 
@@ -57,8 +55,7 @@ class ValueMatch(NamedTuple):
         return term_of(self.asked) == term_of(self.value)
 
 
-Synonyms = Mapping[str, Sequence[str]]
-"""Value → other words for it."""
+Synonyms = Mapping[str, Sequence[str]]  # value → other words for it
 
 
 class FieldValues:
@@ -235,11 +232,9 @@ class KeptBySnapshot(Generic[AskedT, KeptT]):
 _KEPT = KeptBySnapshot[tuple[str, frozenset[str] | None], FieldValues]()
 
 
-LISTED_WHOLE = 12
-"""A field with no more values than this has them all in an error."""
+LISTED_WHOLE = 12  # a field with no more values than this has them all in an error
 LISTED_EXAMPLES = 5
-MAX_NAME_WORDS = 12
-"""A longer query is not taken for the name of a record."""
+MAX_NAME_WORDS = 12  # a longer query is not taken for the name of a record
 
 Label = Callable[[Condition], str]
 

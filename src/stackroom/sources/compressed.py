@@ -13,10 +13,8 @@ from stackroom.zstd import zstd
 
 MEGABYTE = 1_000_000
 UNPACKED_MB = 200
-UNPACKED_TIMES = 200
-"""A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
-LONGEST_LINE = 64 * MEGABYTE
-"""The most bytes of a line, and characters of a cell: each is in memory as a whole."""
+UNPACKED_TIMES = 200  # a packed file may unpack to so many megabytes, or to so many times its own size if that is more
+LONGEST_LINE = 64 * MEGABYTE  # the most bytes of a line, and characters of a cell: each is in memory as a whole
 COMPRESSED = (".gz", ".zst")
 READ_BYTES = 1 << 20
 

@@ -31,8 +31,7 @@ from stackroom.sources.text_lines import iter_lines
 
 DELIMITERS = (",", "\t", ";", "|")
 SAMPLE_LINES = 200
-LEAST_EVEN = 0.5
-"""The share of rows like the first below which lines are looked for that are above the header."""
+LEAST_EVEN = 0.5  # the share of rows like the first below which lines are looked for that are above the header
 LEAST_EVEN_BELOW = 0.9
 SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
 """A line that a spreadsheet program may write before the header."""
@@ -73,12 +72,9 @@ def _rows(lines: Sequence[str], delimiter: str) -> Rows:
 
 
 TAB_ENDINGS = (".tsv", ".tab")
-ROW_LINES = 100_000
-"""A row that spans more lines has an unclosed quote."""
-REREAD_LINES = 5_000_000
-"""How many lines may be reread because of unbalanced quotes before the file is refused."""
-MANY_UNNAMED = 0.3
-"""The share of columns without a name above which the header may have a second line."""
+ROW_LINES = 100_000  # a row that spans more lines has an unclosed quote
+REREAD_LINES = 5_000_000  # how many lines may be reread because of unbalanced quotes before the file is refused
+MANY_UNNAMED = 0.3  # the share of columns without a name above which the header may have a second line
 
 SHORT_ROWS = "{count:,} row{s} without the last cells completed with empty ones (first: {first})"
 

@@ -266,8 +266,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", r
 _ENTRY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _COMMENT = re.compile(r"\s+#.*$")
-_BLOCK = re.compile(r"[|>][-+\d]*")
-"""Indicators of a value that follows on the next lines."""
+_BLOCK = re.compile(r"[|>][-+\d]*")  # indicators of a value that follows on the next lines
 
 
 def read_text(content: bytes) -> Extracted:
@@ -319,8 +318,7 @@ def _plain(written: str) -> str:
     return _COMMENT.sub("", written)
 
 
-PDF_READER = "stackroom.sources.pdf_text"
-"""Loaded at the first PDF."""
+PDF_READER = "stackroom.sources.pdf_text"  # loaded at the first PDF
 FORMATS: Mapping[str, tuple[Callable[[bytes], Extracted], tuple[str, ...]]] = {
     "markdown": (read_markdown, (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd")),
     "text": (read_text, (".txt", ".text")),

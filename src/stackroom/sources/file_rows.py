@@ -58,10 +58,8 @@ class ReadingNotes:
         self._changes.setdefault((kind, column), change).count += 1
 
 
-SAMPLE_ROWS = 200
-"""How many rows are looked at to find what a table is like."""
-PANIC = "PanicException"
-"""The class name of a Rust panic; the class cannot be imported."""
+SAMPLE_ROWS = 200  # how many rows are looked at to find what a table is like
+PANIC = "PanicException"  # the class name of a Rust panic; the class cannot be imported
 
 
 @contextmanager
@@ -77,10 +75,8 @@ def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
         raise
 
 
-KEPT_BYTES = 16_000_000
-"""The size of a file up to which its rows are kept for the next reading."""
-Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]
-"""Joins columns of other tables to the rows of one."""
+KEPT_BYTES = 16_000_000  # the size of a file up to which its rows are kept for the next reading
+Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]  # joins columns of other tables to the rows of one
 
 
 class FileRows(RowSource):
@@ -212,8 +208,7 @@ ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 VALUE = re.compile(r"\s*(values?|info|content|text|wert|valeur|valore?s?|inhalt)\s*", re.IGNORECASE)
-FEWEST_TIMES = 3
-"""How many rows an attribute has at least, on average."""
+FEWEST_TIMES = 3  # how many rows an attribute has at least, on average
 
 
 class Pairs(NamedTuple):

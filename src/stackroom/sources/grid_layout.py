@@ -14,18 +14,13 @@ from stackroom.sources.file_rows import ReadingNotes
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import SourceRow
 
-Cells = Sequence[Any]
-"""The cells of a row; an empty cell is None or an empty text."""
+Cells = Sequence[Any]  # the cells of a row; an empty cell is None or an empty text
 
-MOST_TITLES = 30
-"""The most rows above a header that are taken as titles without being asked."""
+MOST_TITLES = 30  # the most rows above a header that are taken as titles without being asked
 MOST_FOOTNOTES = 50
-LONG_FOOTNOTE = 80
-"""A lone cell with so many characters is a sentence."""
-LEAST_WIDTH = 3
-"""A table of fewer columns has no footnotes that could be told from rows."""
-WIDE = 6
-"""A table of so many columns may have rows such as `Source: | the ministry` above it."""
+LONG_FOOTNOTE = 80  # a lone cell with so many characters is a sentence
+LEAST_WIDTH = 3  # a table of fewer columns has no footnotes that could be told from rows
+WIDE = 6  # a table of so many columns may have rows such as `Source: | the ministry` above it
 SHOWN_CHARACTERS = 60
 NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?\s*")
 YEAR = re.compile(r"\s*(1[89]|20)\d\d\s*")

@@ -18,10 +18,8 @@ from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_lines import is_utf8, iter_lines
 
-ROW_LISTS = ("data", "rows", "items", "records")
-"""Keys under which a JSON object usually has its rows."""
-KEY_COLUMN = "key"
-"""The column with the key under which a record was found."""
+ROW_LISTS = ("data", "rows", "items", "records")  # keys under which a JSON object usually has its rows
+KEY_COLUMN = "key"  # the column with the key under which a record was found
 DEEPEST = 8
 FEWEST_KEYED = 2
 LEAST_ALIKE = 0.5
@@ -134,8 +132,7 @@ def _with_names(names: Any, rows: list[Any]) -> Sequence[Any]:
 
 
 LINES_ENDINGS = (".jsonl", ".ndjson")
-LINES = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{.*\}\r?\n\{", re.DOTALL)
-"""The beginning of a JSON Lines file."""
+LINES = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{.*\}\r?\n\{", re.DOTALL)  # the beginning of a JSON Lines file
 SHOWN_PATHS = 8
 NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
 

@@ -25,8 +25,7 @@ MEANT_FOR = {
     "records": "JSON files",
     **dict.fromkeys(("join", "pairs"), "files of tables"),
 }
-MOST_LINES = 1_000
-"""The most lines that can be skipped, or be a header."""
+MOST_LINES = 1_000  # the most lines that can be skipped, or be a header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +79,12 @@ def flag(name: str) -> str:
 NO_OPTIONS = ReadOptions()
 
 
-TABLE_PREFIX = "lancedb:"
-"""The beginning of the name of a LanceDB table, which is synced and never added."""
+TABLE_PREFIX = "lancedb:"  # the beginning of the name of a LanceDB table, which is synced and never added
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-CHOICES = ("table", "query", "records")
-"""The options that choose a table; the others say how it is laid out."""
+CHOICES = ("table", "query", "records")  # the options that choose a table; the others say how it is laid out
 SIGNS = "-_. "
 SETTINGS = re.compile(
     r"\?((?:(?:skip|header_rows)=\d{1,9}|pairs=False|(?:encoding|records|join)=[^&?#]*)(?:&(?!$)|$))+\Z"

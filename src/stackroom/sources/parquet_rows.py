@@ -15,11 +15,9 @@ from stackroom.sources.file_rows import FileRows, refusing
 from stackroom.sources.port import SourceRow
 
 UNREADABLE = "{count:,} cell{s} of '{name}' cannot be read, left empty (first: {first})"
-BATCH_ROWS = 128
-"""Few, since a text of a megabyte that is stored once may be in each."""
+BATCH_ROWS = 128  # few, since a text of a megabyte that is stored once may be in each
 MAGIC = b"PAR1"
-LENGTH_BYTES = 4
-"""The size of the footer length, which precedes the magic at the end."""
+LENGTH_BYTES = 4  # the size of the footer length, which precedes the magic at the end
 
 
 class ParquetRows(FileRows):

@@ -86,8 +86,7 @@ class CellChange:
         return f"{self.count:,} read as {self.kind} ({self.example})"
 
 
-Note = str | CellChange
-"""A decision made in reading, as a sentence, or the cells of a column that it changes."""
+Note = str | CellChange  # a decision made in reading, as a sentence, or the cells of a column that it changes
 
 
 def describe_notes(notes: Iterable[Note]) -> list[str]:
@@ -186,8 +185,7 @@ def describe_unread(unread: Mapping[str, int]) -> str:
     return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
 
 
-Provider = Callable[[str, Settings], RowSource]
-"""Opens the rows that answer a query to a server on the network."""
+Provider = Callable[[str, Settings], RowSource]  # opens the rows that answer a query to a server on the network
 
 
 class Reading(NamedTuple):

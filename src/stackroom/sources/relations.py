@@ -22,16 +22,12 @@ FIRST_NAMES = ("first name", "firstname", "forename", "given name")
 LAST_NAMES = ("last name", "lastname", "surname", "family name")
 PERSON = (*FIRST_NAMES, *LAST_NAMES, "full name", "hire date", "birth date", "salary")
 """The names of columns beside which a title is that of a person's job."""
-ENDING = re.compile(r"(ies?|y|es|s|e)+$")
-"""The ending in which the singular and the plural of a word differ."""
-KINDS = ("table", "virtual", "view")
-"""The readable kinds, in the order of preference for the main one."""
+ENDING = re.compile(r"(ies?|y|es|s|e)+$")  # the ending in which the singular and the plural of a word differ
+KINDS = ("table", "virtual", "view")  # the readable kinds, in the order of preference for the main one
 MOST_JOINED = 40
 MOST_VALUES = 100
-DECIMALS = 6
-"""The decimals of a sum that are kept; those after them are errors of binary fractions."""
-JSON_LIST = "json_group_array(CAST({} AS TEXT))"
-"""The expression of a JSON list of values in SQLite."""
+DECIMALS = 6  # the decimals of a sum that are kept; those after them are errors of binary fractions
+JSON_LIST = "json_group_array(CAST({} AS TEXT))"  # the expression of a JSON list of values in SQLite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

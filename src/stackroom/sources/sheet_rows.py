@@ -32,12 +32,9 @@ from stackroom.sources.grid_layout import (
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
 
-LARGEST_WHOLE = 1e15
-"""Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
-FORMER = b"\xd0\xcf\x11\xe0"
-"""The beginning of a file of before 2007, and of the wrapper of an encrypted one of today."""
-ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-"""The name of what is in such a wrapper."""
+LARGEST_WHOLE = 1e15  # numbers from here on are not told from their neighbours by a spreadsheet, and stay floats
+FORMER = b"\xd0\xcf\x11\xe0"  # the beginning of a file of before 2007, and of the wrapper of an encrypted one of today
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # the name of what is in such a wrapper
 
 NumberedRow = tuple[int, Sequence[Any]]
 
@@ -177,8 +174,7 @@ def _plain(cell: Any) -> Any:
     return str(cell) if isinstance(cell, timedelta) else cell
 
 
-MOST_CELLS = 25_000_000
-"""The most cells of a sheet; 50 bytes of memory are needed for each, empty or not."""
+MOST_CELLS = 25_000_000  # the most cells of a sheet; 50 bytes of memory are needed for each, empty or not
 EMPTY_TIMES, FEW_CELLS = 1_000, 1_000_000
 """So many times as many cells as are filled may be empty in a sheet with more than a few."""
 BLOCK_BYTES = 1 << 20

@@ -37,19 +37,15 @@ from stackroom.sources.relations import (
     select_joined,
 )
 
-SAMPLE_ROWS = 1000
-"""How many rows of a table are sampled to estimate the length of its texts."""
-SAMPLE_VALUES = 100_000
-"""How many values of a column are looked up among the keys of another table."""
+SAMPLE_ROWS = 1000  # how many rows of a table are sampled to estimate the length of its texts
+SAMPLE_VALUES = 100_000  # how many values of a column are looked up among the keys of another table
 BUSY_MS = 5_000
 STEPS, STEPS_A_BYTE, STEPS_BETWEEN = 1_000_000_000, 2_000, 1_000_000
 """The most steps of SQLite for one reading, or so many for each byte of the file; and how often they are counted."""
-MOST_VIEWED = 1_000_000
-"""The most rows of a view, or as many as its file has bytes."""
+MOST_VIEWED = 1_000_000  # the most rows of a view, or as many as its file has bytes
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
-OTHER_KINDS = ("table", "view")
-"""The kinds listed as alternatives; a virtual table is mostly an index of another table."""
+OTHER_KINDS = ("table", "view")  # the kinds listed as alternatives; a virtual table is mostly an index of another table
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
 """The columns of a table, without hidden ones, which `SELECT *` leaves out."""
 DECLARED = """
@@ -62,8 +58,7 @@ WHERE listed."unique" AND NOT listed.partial GROUP BY listed.seq HAVING count(co
 ORDER BY max(columns.cid)
 """
 """The columns of a table that have a unique index of their own."""
-LEAST_CONTAINED = 0.95
-"""The share of a column's values that are keys of another table, if it refers to it."""
+LEAST_CONTAINED = 0.95  # the share of a column's values that are keys of another table, if it refers to it
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 

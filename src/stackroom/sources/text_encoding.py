@@ -12,16 +12,13 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.toml_text import load_packaged
 
 WESTERN = "cp1252"
-LEAST_SCORE = 0.25
-"""The share of usual pairs below which a text is in no language that is known here."""
-CAPITALS = 0.8
-"""What the score of a text in capitals counts: in Cyrillic, a text of another script often becomes one."""
+LEAST_SCORE = 0.25  # the share of usual pairs below which a text is in no language that is known here
+CAPITALS = 0.8  # what the score of a text in capitals counts: in Cyrillic, a text of another script often becomes one
 MOST_ACCENTED = 0.4
 FEW_ACCENTED = 8
 """A text with more bytes above ASCII than this share, and than this number, is in no Western European language."""
 REMEMBERED = 8
-UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
-"""Control characters and those without a meaning of their own."""
+UNLIKELY = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")  # control characters and those without a meaning of their own
 SIGN = "[\u00a0–—‘’“”„«»°€£…·•]"
 LETTER = r"[^\W\d_]"
 SIGNS = re.compile(f"(?<!{LETTER}){SIGN}|{SIGN}(?!{LETTER})")
@@ -87,8 +84,7 @@ def _score(text: str) -> float:
     return score * CAPITALS if all(map(str.isupper, letters)) else score
 
 
-DAMAGED = "text that was damaged before, kept as it is"
-"""What the ledger calls such cells."""
+DAMAGED = "text that was damaged before, kept as it is"  # what the ledger calls such cells
 AROUND = 20
 
 

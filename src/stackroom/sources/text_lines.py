@@ -17,8 +17,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _ISO_2022_JP = b"\x1b$"
 LOST = "\N{REPLACEMENT CHARACTER}"
-WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")
-"""The part of a line that shows its first letter above ASCII."""
+WITH_LETTER = re.compile(r".{0,20}[^\x00-\x7f].{0,39}")  # the part of a line that shows its first letter above ASCII
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
@@ -50,8 +49,7 @@ def is_utf8(line: bytes) -> bool:
     return True
 
 
-SAMPLE_BYTES = 1 << 13
-"""The most bytes of which an encoding is told, and whether a file is text."""
+SAMPLE_BYTES = 1 << 13  # the most bytes of which an encoding is told, and whether a file is text
 FEW_CONTROL = 2
 MOST_CONTROL = 0.01
 """The number and share of NUL bytes and other control characters above which a file is not text."""

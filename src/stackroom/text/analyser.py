@@ -119,8 +119,7 @@ def _packaged(name: str) -> str:
 
 FOREIGN_WORDS = frozenset(fold(_packaged("foreign_words.txt")).split())
 """Words that carry grammar in German, French, Spanish, Italian, Portuguese or Dutch."""
-FEWEST_FOREIGN = 3
-"""The number of words from which the language of a question is told."""
+FEWEST_FOREIGN = 3  # the number of words from which the language of a question is told
 
 
 def is_english(text: str) -> bool:

@@ -15,22 +15,17 @@ from dataclasses import dataclass, field, replace
 
 from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
 
-READ_TOKENS = 256
-"""The limit on the length of a passage with its headings: what common embedding models read of a text."""
-LEAST_LIMIT = 120
-"""The limit on the length of a passage with very long headings, without them."""
+READ_TOKENS = 256  # the limit on the length of a passage with its headings: what common embedding models read of a text
+LEAST_LIMIT = 120  # the limit on the length of a passage with very long headings, without them
 ENOUGH_TOKENS = 100
 """The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
-MOST_CHARS = 2_400
-"""The limit on the length of a passage in characters, whatever they are."""
+MOST_CHARS = 2_400  # the limit on the length of a passage in characters, whatever they are
 TINY_TOKENS = 30
 """A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
-REST_TOKENS = 20
-"""The room that is left in a passage for a short rest of its section."""
+REST_TOKENS = 20  # the room that is left in a passage for a short rest of its section
 LONGEST_OVERLAP_TOKENS = 60
 SHORT_SENTENCE_TOKENS = 15
-DEEPEST_BOUNDARY = 2
-"""A passage does not cross headings of this level or higher."""
+DEEPEST_BOUNDARY = 2  # a passage does not cross headings of this level or higher
 LONGEST_HEADING_CHARS = 200
 
 _ATX = re.compile(r"[\f ]{0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?\s*")

@@ -23,10 +23,8 @@ from stackroom.toml_text import load_packaged
 
 ROLE = "role"
 TOOL_CALL = "tool_call"
-MOST_SPANS = 50
-"""The most spans that are reported of one answer."""
-CHARS_BEFORE_NAME = 60
-"""How far before the name of a tool its imperative may be."""
+MOST_SPANS = 50  # the most spans that are reported of one answer
+CHARS_BEFORE_NAME = 60  # how far before the name of a tool its imperative may be
 NO_TOOLS: frozenset[str] = frozenset()
 
 _PATTERNS = load_packaged("stackroom.text", "instruction_patterns.toml")
@@ -102,8 +100,7 @@ def _names(tools: frozenset[str]) -> re.Pattern[str]:
 
 WITHHELD = "…"
 LONGEST_QUOTE = 200
-QUOTED_END = 80
-"""How much is quoted of a text, and of its end where it is cut: an id may be there."""
+QUOTED_END = 80  # how much is quoted of a text, and of its end where it is cut: an id may be there
 
 
 def safe_message(text: str) -> str:

@@ -53,12 +53,9 @@ def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
     return [text for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if likeness >= SURE]
 
 
-NEAR = 65.0
-"""The likeness of spelling (0–100) from which a name is worth suggesting; a word in common is enough."""
-WORD_CHARS = 4
-"""A shorter word in common says little."""
-LONGEST_ASKED = 100
-"""Characters of a misspelt name that are compared; a longer one is near nothing."""
+NEAR = 65.0  # the likeness of spelling (0–100) from which a name is worth suggesting; a word in common is enough
+WORD_CHARS = 4  # a shorter word in common says little
+LONGEST_ASKED = 100  # characters of a misspelt name that are compared; a longer one is near nothing
 _WORD = re.compile(r"&|[^\s\-‐-―_/.,:;!?\"“”()\[\]{}&]+")
 _APOSTROPHES = re.compile(r"['’]")
 _SIBILANTS = ("ches", "shes", "sses", "xes", "zzes")

@@ -9,14 +9,11 @@ from typing import Final, Literal
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 
-Bound = Enum("Bound", ["BELOW", "AT_MOST", "WITHIN", "AROUND", "AT_LEAST", "ABOVE"])
-"""The way a number limits a field."""
+Bound = Enum("Bound", ["BELOW", "AT_MOST", "WITHIN", "AROUND", "AT_LEAST", "ABOVE"])  # the way a number limits a field
 Mood = Enum("Mood", ["PLAIN", "MUST", "NOT", "LESS", "ANY"])
 """The mood of a thing: mentioned, demanded, refused, wanted less, or neither wanted nor refused."""
-Lead = Enum("Lead", ["HAVING", "ABOUT", "SETTING"])
-"""A word that opens a description: of contents, subject or setting."""
-PieceJoin = Enum("PieceJoin", ["AND", "OR", "COMMA"])
-"""A separator between the members of a list."""
+Lead = Enum("Lead", ["HAVING", "ABOUT", "SETTING"])  # a word that opens a description: of contents, subject or setting
+PieceJoin = Enum("PieceJoin", ["AND", "OR", "COMMA"])  # a separator between the members of a list
 Plain = Enum("Plain", ["FILLER", "STOP", "WORD", "UNCHECKED"])
 """Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no record tells."""
 

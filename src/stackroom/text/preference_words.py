@@ -107,10 +107,8 @@ def composed(name: str, labels: frozenset[str] = frozenset()) -> re.Pattern[str]
 
 MAKER, JOINT_OF_NAME, TOKEN = map(composed, ("maker", "joint_of_name", "token"))
 LONGEST_PERSON: Final = 5
-NEAR_WORDS: Final = 3
-"""A query of no more words may be a misspelt name."""
-SURNAME_CHARS: Final = 4
-"""The length from which a name that is written with a capital is one by itself."""
+NEAR_WORDS: Final = 3  # a query of no more words may be a misspelt name
+SURNAME_CHARS: Final = 4  # the length from which a name that is written with a capital is one by itself
 REFERENCE, LIKE_IS_A_VERB, QUOTED, NEXT_QUOTED, AFTER_TITLE = map(
     composed, ("reference", "like_is_a_verb", "quoted", "next_quoted", "after_title")
 )

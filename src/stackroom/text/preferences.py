@@ -75,8 +75,7 @@ class Preferences:
     not_understood: tuple[str, ...] = ()
 
 
-Meaning = Callable[[str], What | None]
-"""The meaning of a phrase, or None where it has none."""
+Meaning = Callable[[str], What | None]  # the meaning of a phrase, or None where it has none
 WORDS: Final = (Plain.FILLER, Plain.WORD)
 LIST_JOINS: Final = (PieceJoin.AND, PieceJoin.OR)
 

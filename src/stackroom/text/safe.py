@@ -29,8 +29,7 @@ _LINE_ENDS, _PATH, _ADDRESS, _LAST_WORD = map(_pattern, ("line_ends", "path", "a
 _ASCII_SUSPECTS = bytes([*range(9), *range(11, 32), 127])
 _ASCII = bytes(range(128))
 
-_ESCAPED = re.compile(rb"\\(?:u00[01]|[bfr])")
-"""Suspects that are escaped in a JSON text."""
+_ESCAPED = re.compile(rb"\\(?:u00[01]|[bfr])")  # suspects that are escaped in a JSON text
 
 
 def safe_text(text: str) -> str:

@@ -20,24 +20,16 @@ from rapidfuzz.distance import OSA
 
 from stackroom.text.normalise import fold, fold_name, joined_key
 
-ALIKE = 0.83
-"""The likeness from which a name counts as another spelling of the same."""
-SUGGESTED = 0.7
-"""The likeness from which a name that has the typed words, misspelt, among others is suggested."""
-SUGGESTED_BY_WORD = 0.75
-"""The same for a name that begins with the same word."""
-SQUEEZED_LIKENESS = 0.99
-"""The likeness of names that differ in blanks and punctuation alone."""
-BARE_LIKENESS = 0.97
-"""The likeness of names that differ in articles and joining words too."""
-PART_LIKENESS = 0.6
-"""The likeness of a name that has the typed words somewhere; it grows with their share of it."""
+ALIKE = 0.83  # the likeness from which a name counts as another spelling of the same
+SUGGESTED = 0.7  # the likeness from which a name that has the typed words, misspelt, among others is suggested
+SUGGESTED_BY_WORD = 0.75  # the same for a name that begins with the same word
+SQUEEZED_LIKENESS = 0.99  # the likeness of names that differ in blanks and punctuation alone
+BARE_LIKENESS = 0.97  # the likeness of names that differ in articles and joining words too
+PART_LIKENESS = 0.6  # the likeness of a name that has the typed words somewhere; it grows with their share of it
 TAKEN_SHARES = (0.25, 0.35)
 """The share of a name from which its beginning, or several words in it, are taken for the name."""
-FEWEST_MISSPELT = 5
-"""Shorter names are not taken for misspelt ones: a single letter makes another name."""
-MISSPELT_LENGTHS = (4, 7, 11)
-"""The numbers of letters from which a word may have one, two and three wrong ones."""
+FEWEST_MISSPELT = 5  # shorter names are not taken for misspelt ones: a single letter makes another name
+MISSPELT_LENGTHS = (4, 7, 11)  # the numbers of letters from which a word may have one, two and three wrong ones
 FEWEST_OF_PART = 3
 """Fewer letters do not name a record as a part of its name; two characters do in scripts without blanks."""
 JOINING_WORDS = frozenset({"a", "an", "and", "at", "for", "in", "of", "on", "or", "the", "to", "with"})
@@ -48,8 +40,7 @@ _LATIN = re.compile("[A-Za-z]")
 _SIGN = re.compile(r"[+#]")
 _NUMBER = re.compile(r"\d+|[ivx]+")
 SHARED_CHARS = 3
-ROUGHLY_ALIKE = 55
-"""Names are compared that share the beginnings of the typed words, or are alike by this much of 100."""
+ROUGHLY_ALIKE = 55  # names are compared that share the beginnings of the typed words, or are alike by this much of 100
 
 
 class MatchedBy(StrEnum):
@@ -194,12 +185,9 @@ def _is_unspaced(typed: str) -> bool:
     return len(typed) > 1 and not typed.isascii() and all(ord(letter) >= 0x0E00 for letter in typed if letter.isalpha())
 
 
-CANDIDATES = 50
-"""The number of names that are compared by edit distance."""
-SHORTLIST = 150
-"""The number of names with rare grams that are looked up under the common grams too."""
-POSTINGS_READ = 4_000
-"""The limit on postings read, rarest grams first; the rarest gram is always read whole."""
+CANDIDATES = 50  # the number of names that are compared by edit distance
+SHORTLIST = 150  # the number of names with rare grams that are looked up under the common grams too
+POSTINGS_READ = 4_000  # the limit on postings read, rarest grams first; the rarest gram is always read whole
 GRAMS_READ = 12
 MAX_NAME_CHARS = 200
 CHUNK_NAMES = 100_000

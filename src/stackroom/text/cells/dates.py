@@ -14,10 +14,8 @@ from stackroom.text.patterns import compose
 from stackroom.toml_text import load_packaged
 
 LONGEST = 60
-REMEMBERED = 8192
-"""The number of texts whose dates are remembered: the cells of a column repeat."""
-PIVOT = 30
-"""Two-digit years from here on are of the twentieth century, lower ones of the twenty-first."""
+REMEMBERED = 8192  # the number of texts whose dates are remembered: the cells of a column repeat
+PIVOT = 30  # two-digit years from here on are of the twentieth century, lower ones of the twenty-first
 
 WORDS = load_packaged("stackroom.text.cells", "words.toml")
 MONTHS = {name: number for number, names in enumerate(WORDS["months"], start=1) for name in names.split()}

@@ -69,11 +69,9 @@ def plain_text(raw: Any) -> str:
     return " ".join(html.unescape(TAG.sub(" ", text)).split())
 
 
-GREATEST = sys.float_info.max
-"""The greatest number accepted; greater ones fit no column."""
+GREATEST = sys.float_info.max  # the greatest number accepted; greater ones fit no column
 LONGEST = 60
-REMEMBERED = 8192
-"""The number of texts whose numbers are remembered: the cells of a column repeat."""
+REMEMBERED = 8192  # the number of texts whose numbers are remembered: the cells of a column repeat
 
 PLAIN, WHOLE, NUMERIC, QUANTITY = map(cell_pattern, ("plain", "whole", "numeric", "quantity"))
 MONEY, SIGN_BEFORE, UP_TO, UNIT = map(cell_pattern, ("money", "sign_before", "up_to", "unit"))
@@ -261,8 +259,7 @@ LAST_CHARACTER = 0x10FFFF
 CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": None, "true": True, "false": False}
 CUT = "..."
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
-BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}
-"""Brackets that open → the pair of JSON."""
+BRACKETS = {"[": "[]", "(": "[]", "{": "{}", "array(": ""}  # brackets that open → the pair of JSON
 OPENED = ("[", "{", ":")
 NAMES = ("name", "title", "value", "text", "display_text", "display_name", "label", "description", "step")
 """The keys of an object in a list by which it is named, in order of preference."""
@@ -373,8 +370,7 @@ def _constant(word: str) -> Any:
     return int(word) if WHOLE.fullmatch(word) else float(word)
 
 
-FEWEST_TOLD = 2
-"""How many numbers below a thousand, and how many that end in 0, tell that a dot is between thousands."""
+FEWEST_TOLD = 2  # how many numbers below a thousand, and how many that end in 0, tell that a dot is between thousands
 FIGURE = re.compile(r"[^\d.,]{0,6}(\d[\d.,]*)[^\d]{0,20}")
 COMMA = re.compile(r"\d{1,3}(\.\d{3})+,\d+|[1-9]\d{0,2}(\.\d{3}){2,}|\d+,(\d{1,2}|\d{4,})|(0\d*|\d{4,}),\d+")
 """A number that has a comma before its decimals, or two dots between thousands."""
