@@ -47,10 +47,8 @@ class WeighedWords:
 
     query: TextQuery
     weights: Mapping[str, float]
-    unknown: frozenset[str]
-    """The words that no record has."""
-    terms: TextQuery
-    """The same with synonyms, by which a record has a word too."""
+    unknown: frozenset[str]  # the words that no record has
+    terms: TextQuery  # the same with synonyms, by which a record has a word too
 
     @property
     def total(self) -> float:
@@ -201,12 +199,10 @@ class WeighedEvidence:
 
     addends: Mapping[str, Floats]
     """The addends of the logistic function by what they are of; none where words alone count."""
-    by_words: Floats
-    """The strength by words alone."""
+    by_words: Floats  # the strength by words alone
     cosine: Floats
     name: Floats
-    mood: Floats
-    """The strength of what is asked for by mood alone."""
+    mood: Floats  # the strength of what is asked for by mood alone
     awaiting: NDArray[np.bool_] | None = None
     """The candidates whose vector is still to come: for them words alone count."""
 

@@ -43,12 +43,10 @@ class Candidates:
     vectors: Vector
     known: Floats
     named: Floats
-    share: Floats
-    """The share of the query's words that each record has, each word weighed by its rarity."""
+    share: Floats  # the share of the query's words that each record has, each word weighed by its rarity
     mood: Floats | None = None
     """How well each record meets the moods that the query is about; None where it is not about any."""
-    is_mood: bool = False
-    """Whether the query is about nothing else."""
+    is_mood: bool = False  # whether the query is about nothing else
     covered: float = 1.0
     """The score by BM25 of the best record over that of one with every word of the query, at most 1."""
     awaiting: NDArray[np.bool_] | None = None

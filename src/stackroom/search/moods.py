@@ -37,8 +37,7 @@ class QueryMoods:
     """The moods and tags that a query is about."""
 
     checks: tuple[Checks, ...]
-    is_whole: bool
-    """Whether it asks for nothing else."""
+    is_whole: bool  # whether it asks for nothing else
 
 
 _KEPT = KeptBySnapshot[str, PreferenceVocabulary]()

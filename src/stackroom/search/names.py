@@ -68,8 +68,7 @@ class NameCandidate:
     key: Key
     record: Record
     title: str
-    label: str
-    """Its title, what tells it apart (form, time, id), and the name that matched where that is another."""
+    label: str  # its title, what tells it apart (form, time, id), and the name that matched where that is another
     by: MatchedBy
     likeness: float
     prominence: float
@@ -93,8 +92,7 @@ class NameChoice:
     key: Key | None = None
     record: Record | None = None
     title: str = ""
-    label: str = ""
-    """The title, and what tells the record apart: form, time, id."""
+    label: str = ""  # the title, and what tells the record apart: form, time, id
     by: MatchedBy | None = None
     likeness: float = 0.0
     sureness: float = 0.0

@@ -69,8 +69,7 @@ class SearchQuery:
     """A query as the arms of a search look for it."""
 
     text: str
-    terms: TextQuery
-    """The terms that the lexical arm looks for, synonyms among them."""
+    terms: TextQuery  # the terms that the lexical arm looks for, synonyms among them
     words: WeighedWords
     vector: Vector | None
     moods: QueryMoods | None = None
@@ -84,12 +83,9 @@ class Trace:
     candidates: Candidates
     evidence: WeighedEvidence
     fusion: FusionSteps
-    fused: Floats
-    """The fused scores, by which those with evidence are ordered, and the others after them."""
-    scores: Floats
-    """The strengths of the evidence along that order, with which they fall."""
-    depth: int
-    """How many records each arm contributed at most."""
+    fused: Floats  # the fused scores, by which those with evidence are ordered, and the others after them
+    scores: Floats  # the strengths of the evidence along that order, with which they fall
+    depth: int  # how many records each arm contributed at most
 
     def find_row(self, key: Key) -> int | None:
         """Return the row of a record among the candidates; None where no arm found it."""
@@ -155,8 +151,7 @@ class RankedKey(NamedTuple):
     """A hit whose record is not fetched yet."""
 
     key: Key
-    score: float
-    """The strength of the evidence along the ranking."""
+    score: float  # the strength of the evidence along the ranking
     match_type: MatchType
     reasons: Mapping[str, float]
 
@@ -178,8 +173,7 @@ class Ranked:
     scope: Scope
     spec: CatalogueSpec
     trace: Trace
-    is_sorted: bool = False
-    """Whether the order is one that was asked for, which nothing else may change."""
+    is_sorted: bool = False  # whether the order is one that was asked for, which nothing else may change
 
     def read(self, ranking: Sequence[RankedKey], *, explain: bool = False) -> list[Hit]:
         """Return these ranked keys as hits with their records, and with explanations if they are asked for."""

@@ -77,10 +77,8 @@ def share_of_named(
 class Reranker(Protocol):
     """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
 
-    depth: int
-    """The number of best hits to rescore."""
-    failures: int
-    """The number of failures so far."""
+    depth: int  # the number of best hits to rescore
+    failures: int  # the number of failures so far
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """Return one score per text, higher is better, or None on failure or timeout."""
@@ -107,8 +105,7 @@ class Searcher:
     calibration_of: Callable[[ModelId | None], Calibration | None] = lambda _model: None
     """Returns the meaning of a cosine of vectors by a model, which may change while it is served; None where it was
     never measured, or there are no vectors."""
-    override: SearchSpec | None = None
-    """Replaces the search section of the catalogue's spec."""
+    override: SearchSpec | None = None  # replaces the search section of the catalogue's spec
     find_tuned: Callable[[], SearchSpec | None] | None = None
     """Returns the search section with tuned weights, which may change while it is served; None where none were."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
@@ -351,8 +348,7 @@ class RankIn:
     rank: int | None
     score: float | None
     of: int
-    searched: int = 0
-    """How many of the ranking were looked through."""
+    searched: int = 0  # how many of the ranking were looked through
 
     def plain(self) -> dict[str, float | int | None]:
         """Return the same as a JSON object."""
@@ -365,14 +361,11 @@ class Standing:
 
     words: RankIn
     meaning: RankIn
-    whole: RankIn
-    """The place among all candidates, by the fused score."""
+    whole: RankIn  # the place among all candidates, by the fused score
     strength: float
     why: Why
-    match_type: MatchType | None
-    """The arms that found it; None where none did."""
-    reasons: Mapping[str, float]
-    """The measures that the search took of it."""
+    match_type: MatchType | None  # the arms that found it; None where none did
+    reasons: Mapping[str, float]  # the measures that the search took of it
 
 
 def find_standing(

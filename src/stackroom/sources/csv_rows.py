@@ -179,8 +179,7 @@ class _Lines:
         self._rereads = self._read = 0
         self._row_lines: list[str] = []
         self._has_ended = False
-        self.width = 0
-        """The number of columns, once it is known."""
+        self.width = 0  # the number of columns, once it is known
 
     def __iter__(self) -> Iterator[str]:
         return self

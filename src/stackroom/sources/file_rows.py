@@ -82,18 +82,15 @@ Join = Callable[[Iterator[SourceRow]], Iterator[SourceRow]]  # joins columns of 
 class FileRows(RowSource):
     """Implements `RowSource` for a file; each format yields the rows of its table."""
 
-    takes: ClassVar[frozenset[str]] = frozenset()
-    """The options that mean something for the format."""
+    takes: ClassVar[frozenset[str]] = frozenset()  # the options that mean something for the format
     join: Join | None = None
     origins: Mapping[str, str] = MappingProxyType({})
-    joined_files: tuple[str, ...] | None = None
-    """The files whose tables are joined to the rows."""
+    joined_files: tuple[str, ...] | None = None  # the files whose tables are joined to the rows
     join_notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         self._path = require_file(path)
-        self.location = str(self._path.resolve())
-        """Where the file is, or was fetched from."""
+        self.location = str(self._path.resolve())  # where the file is, or was fetched from
         options.require_only(self.takes | {"pairs"}, location=str(path))
         self._options = options
         self._notes = ReadingNotes()

@@ -142,8 +142,7 @@ class JsonRows(FileRows):
 
     takes = frozenset({"records", "encoding"})
     table_option = "--records"
-    other_tables: tuple[str, ...] = ()
-    """The paths of other lists of objects, once the file was read."""
+    other_tables: tuple[str, ...] = ()  # the paths of other lists of objects, once the file was read
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""

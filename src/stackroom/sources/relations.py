@@ -37,8 +37,7 @@ class Reference:
     column: str
     table: str
     key: str
-    reason: str = ""
-    """Why it is taken for one, where it is not declared."""
+    reason: str = ""  # why it is taken for one, where it is not declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +49,10 @@ class Table:
     columns: tuple[str, ...]
     texts: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    uniques: tuple[str, ...] = ()
-    """Its columns in which no value comes twice, the primary key first."""
+    uniques: tuple[str, ...] = ()  # its columns in which no value comes twice, the primary key first
     references: tuple[Reference, ...] = ()
-    measures: tuple[str, ...] = ()
-    """Its columns of numbers that are named as `is_measure` requires."""
-    shares: frozenset[str] = frozenset()
-    """The measures that are from 0 to 1 in every row."""
+    measures: tuple[str, ...] = ()  # its columns of numbers that are named as `is_measure` requires
+    shares: frozenset[str] = frozenset()  # the measures that are from 0 to 1 in every row
 
     @property
     def key(self) -> str | None:
@@ -162,14 +158,10 @@ class JoinedColumn:
     """A column that is joined to a table: the name of a row that a key leads to, or what the rows of a child say."""
 
     name: str
-    value: str
-    """Its expression, of a row `t` of the table; of a child, an aggregate of its rows `l`."""
-    origin: str
-    """Its origin, for people."""
-    read: Callable[[Any], Any] | None = None
-    """Makes its value of the cell of a result, where that is not the value."""
-    table: str = ""
-    """The table whose name is put before its own where that is taken; without one, it is left out."""
+    value: str  # its expression, of a row `t` of the table; of a child, an aggregate of its rows `l`
+    origin: str  # its origin, for people
+    read: Callable[[Any], Any] | None = None  # makes its value of the cell of a result, where that is not the value
+    table: str = ""  # the table whose name is put before its own where that is taken; without one, it is left out
     child: Child | None = None
 
 

@@ -63,8 +63,7 @@ class _Block:
     start: int
     end: int
     is_prose: bool = False
-    level: int = 0
-    """The level of a heading, else 0."""
+    level: int = 0  # the level of a heading, else 0
     title: str = ""
 
 
@@ -94,13 +93,10 @@ class _Piece:
     start: int
     end: int
     headings: tuple[str, ...]
-    limit: int
-    """The limit on the length of a passage with these headings."""
-    block_end: int
-    """The end of the block that it is a part of."""
+    limit: int  # the limit on the length of a passage with these headings
+    block_end: int  # the end of the block that it is a part of
     is_prose: bool = False
-    opens: bool = False
-    """Whether it begins with a heading."""
+    opens: bool = False  # whether it begins with a heading
 
 
 @dataclass(slots=True, kw_only=True)

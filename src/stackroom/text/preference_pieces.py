@@ -42,10 +42,8 @@ class Bounds:
 
     range: Range
     adjective: bool = False
-    also: Range | None = None
-    """A limit on a second field, where two tell from how many to how many."""
-    step: float = 1
-    """The least difference of two numbers, by which a bound that excludes its number is moved."""
+    also: Range | None = None  # a limit on a second field, where two tell from how many to how many
+    step: float = 1  # the least difference of two numbers, by which a bound that excludes its number is moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,10 @@ class Leaning:
     """The values of a field that show a mood or an audience."""
 
     field: str = ""
-    meant: tuple[str, ...] = ()
-    """Values that mean it."""
-    near: tuple[str, ...] = ()
-    """Values that lean to it."""
-    away: tuple[str, ...] = ()
-    """Values that lean away from it."""
-    never: tuple[str, ...] = ()
-    """Values that rule it out."""
+    meant: tuple[str, ...] = ()  # values that mean it
+    near: tuple[str, ...] = ()  # values that lean to it
+    away: tuple[str, ...] = ()  # values that lean away from it
+    never: tuple[str, ...] = ()  # values that rule it out
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +129,7 @@ class PreferenceVocabulary:
     """The words of a catalogue that a preference or a question may use. Phrases are lower case."""
 
     time_field: str | None = None
-    has_dates: bool = False
-    """Whether the time field has dates, which are limited by day numbers; else it has years."""
+    has_dates: bool = False  # whether the time field has dates, which are limited by day numbers; else it has years
     units: Mapping[str, str] = field(default_factory=dict)
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Words for a fixed number of something: word → field and number."""
@@ -144,10 +137,8 @@ class PreferenceVocabulary:
     """Units that hold so many of a field's own: word → field and number."""
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Things of which two fields tell the least and the greatest number: word → these fields."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Names of number fields: phrase → field."""
-    floats: frozenset[str] = frozenset()
-    """The number fields with fractions."""
+    labels: Mapping[str, str] = field(default_factory=dict)  # names of number fields: phrase → field
+    floats: frozenset[str] = frozenset()  # the number fields with fractions
     orders: Mapping[str, str] = field(default_factory=dict)
     """Superlatives: phrase → the field to sort by, with a minus before it where the greatest come first."""
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -157,12 +148,9 @@ class PreferenceVocabulary:
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Other values that are refused and demanded like tags, such as places: phrase → field and value."""
-    adjectives: frozenset[str] = frozenset()
-    """Phrases for values that stand before what they describe, such as "Dutch"."""
-    places: tuple[str, ...] = ()
-    """The fields that tell where something is from."""
-    makers: tuple[str, ...] = ()
-    """The fields that name persons."""
+    adjectives: frozenset[str] = frozenset()  # phrases for values that stand before what they describe, such as "Dutch"
+    places: tuple[str, ...] = ()  # the fields that tell where something is from
+    makers: tuple[str, ...] = ()  # the fields that name persons
     people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """The forms of persons' names: form → field and the names that it means."""
     moods: Mapping[str, Tone] = field(default_factory=dict)
@@ -218,8 +206,7 @@ class Checks:
     sought: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     avoided: tuple[str, ...] = ()
-    disliked: tuple[str, ...] = ()
-    """Values that count against it by half."""
+    disliked: tuple[str, ...] = ()  # values that count against it by half
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,7 @@ class UnderstoodWords:
 
     text: str
     meaning: str
-    by_vector: bool = field(default=False, compare=False)
-    """Whether only the embedded description can honour it."""
+    by_vector: bool = field(default=False, compare=False)  # whether only the embedded description can honour it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,8 +101,7 @@ class LeftOutPhrase(PhraseSpan):
     """A phrase that is refused and no value of a field: the name of a record, or words to leave out."""
 
     what: str
-    is_marked: bool = True
-    """Whether a word such as "except" says that records are left out, and not "no" or "without"."""
+    is_marked: bool = True  # whether a word such as "except" says that records are left out, and not "no" or "without"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +111,11 @@ class ReadQuery:
     stated: tuple[StatedCondition, ...] = ()
     order: StatedOrder | None = None
     left_out: tuple[LeftOutPhrase, ...] = ()
-    unknown_maker: str = ""
-    """The name after "by" that nobody here has."""
-    unknown_place: str = ""
-    """The name after "from" that no record has."""
+    unknown_maker: str = ""  # the name after "by" that nobody here has
+    unknown_place: str = ""  # the name after "from" that no record has
     is_count: bool = False
-    unread: tuple[str, ...] = ()
-    """Refusals of which nothing was understood."""
-    rest: str
-    """The words to search for; empty where only padding is left."""
+    unread: tuple[str, ...] = ()  # refusals of which nothing was understood
+    rest: str  # the words to search for; empty where only padding is left
     is_known: bool = False
     """Whether all that is left are words of the catalogue or for a mood, so that nothing else is asked for."""
 
@@ -278,8 +273,7 @@ class _Query(NamedTuple):
     pieces: Sequence[SentencePiece]
     text: str
     vocabulary: PreferenceVocabulary
-    apart: Sequence[tuple[int, int]]
-    """The spans that ask for an order or a number, or leave something out."""
+    apart: Sequence[tuple[int, int]]  # the spans that ask for an order or a number, or leave something out
 
 
 def _stated(mention: Mention, query: _Query) -> StatedCondition | None:

@@ -51,8 +51,7 @@ class MatchedBy(StrEnum):
     ALTERNATIVE = "alternative"
     SPELLING = "spelling"
     PART = "part"
-    HINT = "hint"
-    """A part too small to be taken for the name, unless no other record has it."""
+    HINT = "hint"  # a part too small to be taken for the name, unless no other record has it
 
 
 class NameMatch(NamedTuple):
@@ -86,11 +85,9 @@ class TypedName:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.spellings = name_spellings(text)
-        """Its folded spellings, the plainest first."""
+        self.spellings = name_spellings(text)  # its folded spellings, the plainest first
         self.plain = next(iter(self.spellings), "")
-        self.words = _content_words(self.plain)
-        """Its words that say something; of function words alone, none."""
+        self.words = _content_words(self.plain)  # its words that say something; of function words alone, none
         self.signs = _signs(text)
         self.numbers = _numbers_in(self.plain)
 
@@ -206,8 +203,7 @@ class TitleArrays:
     grams: Grams
     gram_ends: Ints
     postings: NDArray[np.int32]
-    sums: NDArray[np.uint32]
-    """The checksums of all names, in order: most texts that are no name are told by them."""
+    sums: NDArray[np.uint32]  # the checksums of all names, in order: most texts that are no name are told by them
 
 
 _Shared = tuple[Ints, Ints, Sequence[NDArray[np.int32]]]

@@ -384,10 +384,8 @@ COMMA_BEFORE_DECIMALS = re.compile(r"(?<=\d),(?=\d)")
 class DecimalMarks(NamedTuple):
     """How a column writes its numbers."""
 
-    has_comma: bool = False
-    """Whether a comma comes before the decimals, and dots between thousands."""
-    dotted: str = ""
-    """A number such as `2.644`, which is another one with a comma before decimals than with a point."""
+    has_comma: bool = False  # whether a comma comes before the decimals, and dots between thousands
+    dotted: str = ""  # a number such as `2.644`, which is another one with a comma before decimals than with a point
 
 
 PLAIN_MARKS = DecimalMarks()
