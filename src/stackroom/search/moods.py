@@ -51,9 +51,7 @@ def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMood
     if any(isinstance(what, Cue | Title) for what in whats):
         return None
     moods = [tone_checks(what.leaning, Mood.PLAIN) for what in whats if isinstance(what, Tone)]
-    tags = [
-        Checks(field=what.field, sought=(what.name,)) for what in whats if isinstance(what, NamedTag) and what.field
-    ]
+    tags = [Checks(field=one.field, sought=(one.name,)) for one in whats if isinstance(one, NamedTag) and one.field]
     checks = tuple(dict.fromkeys(one for one in (*moods, *tags) if one))
     unknown = sum(what is Plain.WORD for what in whats)
     return QueryMoods(checks=checks, is_whole=not unknown) if checks and unknown <= len(checks) // 2 else None

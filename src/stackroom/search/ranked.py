@@ -120,9 +120,7 @@ class Trace:
     def _term_scores(self, reader: ShelfReader, keys: Sequence[Key]) -> list[dict[str, float]]:
         """Return what each term of the query gives to each record."""
         tokens = [token for token, _ in self.query.terms.terms]
-        return [
-            dict(zip(tokens, scores, strict=True)) for scores in reader.term_scores(self.query.terms, keys).tolist()
-        ]
+        return [dict(zip(tokens, each, strict=True)) for each in reader.term_scores(self.query.terms, keys).tolist()]
 
 
 def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The layout of a table on a sheet or in a CSV file: titles above its header, footnotes below.
+"""The layout of a table on a sheet or in a CSV file: titles above its header, footnotes below, missing values.
 
 Everything is decided from the first rows, or from a row alone; readers note what was decided.
 """
@@ -162,7 +162,10 @@ FEWEST = 3
 
 
 class MissingCells:
-    """Empties the cells of rows that stand for a missing value, and counts them by column."""
+    """Empties the cells of rows that stand for a missing value, `NA`, `-`, `NULL` and the like, and counts them.
+
+    Such a word is a value where it is written as the other cells of its column are, as `NA` among codes of two capitals.
+    """
 
     def __init__(self, sample: Sequence[Sequence[Any]], notes: ReadingNotes) -> None:
         self._sample = sample

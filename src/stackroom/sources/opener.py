@@ -1,4 +1,8 @@
-"""Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
+"""Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix.
+
+Tables in several sheets or files that belong together are copied to a temporary database, which joins them. The rows of
+the main table are read as ever; the names, lists and numbers that keys relate to them come from the copy.
+"""
 
 import importlib
 import tempfile

@@ -1,4 +1,7 @@
-"""The encoding of bytes that are not UTF-8: the candidate that makes the most usual pairs of letters of them."""
+"""The encoding of bytes that are not UTF-8: the candidate that makes the most usual pairs of letters of them.
+
+Text that was damaged before it came here, as `cafÃ©`, is remarked and kept: what it was cannot be told with certainty.
+"""
 
 import codecs
 import re
