@@ -164,7 +164,7 @@ FEWEST = 3
 class MissingCells:
     """Empties the cells of rows that stand for a missing value, `NA`, `-`, `NULL` and the like, and counts them.
 
-    Such a word is a value where it is written as the other cells of its column are, as `NA` among codes of two capitals.
+    A word is a value where it is written as the other cells of its column are, as `NA` among codes of two capitals.
     """
 
     def __init__(self, sample: Sequence[Sequence[Any]], notes: ReadingNotes) -> None:
