@@ -137,12 +137,9 @@ STRONG_AT = 0.7
 class Why:
     """An explanation of a hit: parts that add up to its score, and parts that add up to the score that orders it."""
 
-    strength: Mapping[str, float]
-    """The parts of the score, by name."""
-    order: Mapping[str, float]
-    """The parts of the score by which hits are ordered."""
-    lacks: tuple[str, ...] = ()
-    """The terms of the query that the record does not have."""
+    strength: Mapping[str, float]  # the parts of the score, by name
+    order: Mapping[str, float]  # the parts of the score by which hits are ordered
+    lacks: tuple[str, ...] = ()  # the terms of the query that the record does not have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +151,7 @@ class Hit:
     score: float
     match_type: MatchType
     reasons: Mapping[str, float]
-    why: Why | None = None
-    """The explanation, where it was asked for."""
+    why: Why | None = None  # the explanation, where it was asked for
 
     @property
     def label(self) -> Label | None:
@@ -171,14 +167,11 @@ class SearchPage:
     total_matches: int
     """How many records there is evidence for; at least those within the depth of the search are counted."""
     mode: SearchMode
-    evidence: Evidence
-    """The evidence of the strongest among the first hits."""
-    ranked: int = 0
-    """How many records were ranked, of which the hits are the first."""
+    evidence: Evidence  # the evidence of the strongest among the first hits
+    ranked: int = 0  # how many records were ranked, of which the hits are the first
     degraded: str | None = None
     """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
-    notes: tuple[str, ...] = ()
-    """Notes on words of the query that no record has, or that the model does not know."""
+    notes: tuple[str, ...] = ()  # notes on words of the query that no record has, or that the model does not know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +180,7 @@ class Promises:
 
     recall_at_10: float = 0.97
     """The share of the ten records nearest to a vector that are found, on average, with and without filters."""
-    totals_up_to: int = 10_000
-    """Totals up to this number are exact; from it on, there are at least as many."""
+    totals_up_to: int = 10_000  # totals up to this number are exact; from it on, there are at least as many
     facets_up_to: int = 100_000
     """Values, and records in scope, are counted exactly up to this many records; of more, values in a sample."""
 

@@ -48,8 +48,7 @@ class Principal:
     name: str
     actions: frozenset[Action]
     visibility: Visibility = SEES_EVERYTHING
-    quotas: Quotas | None = None
-    """None: unlimited."""
+    quotas: Quotas | None = None  # None: unlimited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +57,8 @@ class Identity:
 
     principal: Principal
     credential_id: str
-    expires_at: datetime | None
-    """The expiry of the credential; None: never."""
-    scopes: frozenset[Action] | None = None
-    """The actions that the credential is limited to; None: no limit."""
+    expires_at: datetime | None  # the expiry of the credential; None: never
+    scopes: frozenset[Action] | None = None  # the actions that the credential is limited to; None: no limit
     must_choose_password: bool = False
     """Whether they logged in with a one-time password, which allows nothing but choosing a password."""
 
@@ -76,14 +73,11 @@ class Outcome(StrEnum):
     """The outcome of a call."""
 
     OK = "ok"
-    ERROR = "error"
-    """A foreseen failure."""
-    REFUSED = "refused"
-    """A target that does not exist, or not for this caller."""
+    ERROR = "error"  # a foreseen failure
+    REFUSED = "refused"  # a target that does not exist, or not for this caller
     LIMITED = "limited"
     OVERLOADED = "overloaded"
-    FAILED = "failed"
-    """A bug; the log has the details."""
+    FAILED = "failed"  # a bug; the log has the details
     INTERRUPTED = "interrupted"
     """A change that was made, but whose call was never noted: its process ended first. Rebuilt from the change log."""
 
@@ -95,19 +89,14 @@ class AuditEntry:
     at: datetime
     call_id: str
     principal: str
-    via: str
-    """The transport: `stdio`, `http`, `sse`, `websocket`, `rest` or `cli`."""
-    operation: str
-    """The kind of call, such as `tools/call` or `account/login`."""
-    target: str
-    """The tool, URI or account that was asked for."""
-    parameters: Mapping[str, Any]
-    """JSON values, without secrets."""
+    via: str  # the transport: `stdio`, `http`, `sse`, `websocket`, `rest` or `cli`
+    operation: str  # the kind of call, such as `tools/call` or `account/login`
+    target: str  # the tool, URI or account that was asked for
+    parameters: Mapping[str, Any]  # JSON values, without secrets
     outcome: Outcome
     error_code: str | None = None
     duration_ms: float = 0.0
     result_bytes: int = 0
-    result_digest: str = ""
-    """SHA-256 of the result, empty where there is none."""
+    result_digest: str = ""  # SHA-256 of the result, empty where there is none
     result_count: int | None = None
     """The number of records in the result, for analytics; not written to the audit itself."""

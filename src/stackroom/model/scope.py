@@ -68,10 +68,8 @@ class Visibility:
     """The caller's visibility: public records, and those for these audiences. None sees everything."""
 
     audiences: frozenset[str] | None = None
-    only: frozenset[str] | None = None
-    """The only catalogues that they may see; None: no limit."""
-    hidden: frozenset[str] = frozenset()
-    """The catalogues that they may not see."""
+    only: frozenset[str] | None = None  # the only catalogues that they may see; None: no limit
+    hidden: frozenset[str] = frozenset()  # the catalogues that they may not see
 
     def sees_catalogue(self, name: str) -> bool:
         """Tell whether the caller may see a catalogue."""

@@ -32,20 +32,13 @@ MOST_LINES = 1_000  # the most lines that can be skipped, or be a header
 class ReadOptions:
     """Options of reading a source, as a user gives them; None leaves the choice to the reader."""
 
-    table: str | None = None
-    """The table of a database, or the sheet of a spreadsheet."""
-    query: str | None = None
-    """A SELECT statement whose result is the table."""
-    skip: int | None = None
-    """The number of lines above the header."""
-    header_rows: int | None = None
-    """The number of lines that the header has; 0 where there is none."""
-    encoding: str | None = None
-    """The encoding of the text, such as `cp1251`."""
-    records: str | None = None
-    """The path of the list of records in a JSON document, such as `data.items`."""
-    join: tuple[str, ...] | None = None
-    """The files whose tables belong to this one, and are joined to it."""
+    table: str | None = None  # the table of a database, or the sheet of a spreadsheet
+    query: str | None = None  # a SELECT statement whose result is the table
+    skip: int | None = None  # the number of lines above the header
+    header_rows: int | None = None  # the number of lines that the header has; 0 where there is none
+    encoding: str | None = None  # the encoding of the text, such as `cp1251`
+    records: str | None = None  # the path of the list of records in a JSON document, such as `data.items`
+    join: tuple[str, ...] | None = None  # the files whose tables belong to this one, and are joined to it
     pairs: bool | None = None
     """False: each row of a table of attributes is a record; else each thing that they describe."""
 

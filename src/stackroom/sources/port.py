@@ -17,8 +17,7 @@ MOST_UNREAD = 0.02
 class EncodedRecord:
     """A record of a catalogue as shelves encode it."""
 
-    catalogue: str
-    """The name of the spec that it follows."""
+    catalogue: str  # the name of the spec that it follows
     id: str
     body: bytes
 
@@ -35,8 +34,7 @@ class SourceVector:
 class SourceRow:
     """One row of a source, before mapping; `problem` is set where it could not be read."""
 
-    place: str
-    """Its position, for people: "line 12", "notes/bread.md"."""
+    place: str  # its position, for people: "line 12", "notes/bread.md"
     values: Mapping[str, Any]
     problem: str | None = None
     digest: str = ""
@@ -55,8 +53,7 @@ class Losses:
 
     rows: int = 0
     unread: int = 0
-    first: str = ""
-    """Where the first row is that cannot be read, and why."""
+    first: str = ""  # where the first row is that cannot be read, and why
     undecoded: int = 0
 
     @property
@@ -75,11 +72,9 @@ class Losses:
 class CellChange:
     """The cells of a column that are read as other than they are written."""
 
-    kind: str
-    """What they are read as: `missing`, `a number`."""
+    kind: str  # what they are read as: `missing`, `a number`
     column: str
-    example: str
-    """The first of them, as it is written, and where."""
+    example: str  # the first of them, as it is written, and where
     count: int = 0
 
     def __str__(self) -> str:
