@@ -39,8 +39,4 @@ class OpenedLibrary(Protocol):
 
 OpenLibrary = Callable[[], OpenedLibrary]
 
-__all__ = [
-    "OpenLibrary",
-    "OpenedLibrary",
-    "iter_key_batches",
-]
+__all__ = ["OpenLibrary", "OpenedLibrary", "iter_key_batches"]
