@@ -1,164 +1,122 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
-from stackroom.api.declare import SeenCatalogue as SeenCatalogue
-from stackroom.api.declare import endpoint as endpoint
-from stackroom.api.declare import endpoints_of as endpoints_of
-from stackroom.api.declare import tool as tool
-from stackroom.api.declare import tools_of as tools_of
-from stackroom.background.threads import new_pool as new_pool
-from stackroom.catalogue.spec import CatalogueSpec as CatalogueSpec
-from stackroom.errors import BusyError as BusyError
-from stackroom.errors import ConflictError as ConflictError
-from stackroom.errors import ExpectedError as ExpectedError
-from stackroom.errors import ForbiddenError as ForbiddenError
-from stackroom.errors import InputError as InputError
-from stackroom.errors import InvalidUrlError as InvalidUrlError
-from stackroom.errors import ModelError as ModelError
-from stackroom.errors import NotFoundError as NotFoundError
-from stackroom.errors import RateLimitedError as RateLimitedError
-from stackroom.errors import StorageError as StorageError
-from stackroom.errors import TooLargeError as TooLargeError
-from stackroom.errors import UnauthenticatedError as UnauthenticatedError
-from stackroom.errors import UnavailableError as UnavailableError
-from stackroom.errors import did_you_mean as did_you_mean
-from stackroom.gate.gate import Gate as Gate
-from stackroom.ingest.edits.draft import EditAction as EditAction
-from stackroom.ingest.edits.draft import EditRequest as EditRequest
-from stackroom.ingest.mapping import RowMapping as RowMapping
-from stackroom.model.hits import EVIDENCE_AT as EVIDENCE_AT
-from stackroom.model.hits import Evidence as Evidence
-from stackroom.model.hits import FacetCount as FacetCount
-from stackroom.model.hits import Hit as Hit
-from stackroom.model.hits import MatchType as MatchType
-from stackroom.model.hits import SearchMode as SearchMode
-from stackroom.model.hits import SearchPage as SearchPage
-from stackroom.model.principal import LOCAL_USER as LOCAL_USER
-from stackroom.model.principal import Action as Action
-from stackroom.model.principal import Cost as Cost
-from stackroom.model.principal import Principal as Principal
-from stackroom.model.record import Key as Key
-from stackroom.model.record import Record as Record
-from stackroom.model.record import RecordId as RecordId
-from stackroom.model.record import Tag as Tag
-from stackroom.model.scope import KIND_FIELD as KIND_FIELD
-from stackroom.model.scope import WHOLE as WHOLE
-from stackroom.model.scope import WORDS_FIELD as WORDS_FIELD
-from stackroom.model.scope import AllOf as AllOf
-from stackroom.model.scope import AnyOf as AnyOf
-from stackroom.model.scope import Condition as Condition
-from stackroom.model.scope import NoneOf as NoneOf
-from stackroom.model.scope import Range as Range
-from stackroom.model.scope import Scope as Scope
-from stackroom.model.vectors import Vector as Vector
-from stackroom.packages import CataloguePackage as CataloguePackage
-from stackroom.packages import Catalogues as Catalogues
-from stackroom.packages import Sample as Sample
-from stackroom.packages import deferred as deferred
-from stackroom.recommend.recommender import Placing as Placing
-from stackroom.recommend.recommender import Recommendation as Recommendation
-from stackroom.recommend.recommender import Recommendations as Recommendations
-from stackroom.recommend.recommender import Request as Request
-from stackroom.recommend.vocabulary import preference_vocabulary as preference_vocabulary
-from stackroom.search.names import NameChoice as NameChoice
-from stackroom.search.ranked import Ranked as Ranked
-from stackroom.search.ranked import RankedKey as RankedKey
-from stackroom.search.searcher import QueryVector as QueryVector
-from stackroom.search.searcher import Searcher as Searcher
-from stackroom.search.values import field_values as field_values
-from stackroom.search.values import resolve_choices as resolve_choices
-from stackroom.setting_types import Address as Address
-from stackroom.setting_types import SettingsSection as SettingsSection
-from stackroom.setting_types import Texts as Texts
-from stackroom.setting_types import setting as setting
-from stackroom.settings import Settings as Settings
-from stackroom.settings import read_section as read_section
-from stackroom.shelf.port import Op as Op
-from stackroom.shelf.port import ShelfReader as ShelfReader
-from stackroom.sources.port import Provider as Provider
-from stackroom.sources.port import Reading as Reading
-from stackroom.sources.port import Readings as Readings
-from stackroom.sources.port import RowSource as RowSource
-from stackroom.sources.port import SourceRow as SourceRow
-from stackroom.text.analyser import TextQuery as TextQuery
-from stackroom.text.analyser import analyse_query as analyse_query
-from stackroom.text.analyser import query_tokens as query_tokens
-from stackroom.text.normalise import clean as clean
-from stackroom.text.normalise import fold_name as fold_name
-from stackroom.text.normalise import like_words as like_words
-from stackroom.text.preferences import Preferences as Preferences
-from stackroom.text.preferences import understand as understand
-from stackroom.tools.budget import OffsetParams as OffsetParams
-from stackroom.tools.budget import PagedParams as PagedParams
-from stackroom.tools.budget import PricedParams as PricedParams
-from stackroom.tools.budget import PricedResult as PricedResult
-from stackroom.tools.catalogue import UNREADABLE as UNREADABLE
-from stackroom.tools.catalogue import ByCatalogue as ByCatalogue
-from stackroom.tools.catalogue import CatalogueView as CatalogueView
-from stackroom.tools.catalogue import FoundRecord as FoundRecord
-from stackroom.tools.catalogue import OpenCatalogue as OpenCatalogue
-from stackroom.tools.catalogue import ask_each as ask_each
-from stackroom.tools.endpoint import BodyParams as BodyParams
-from stackroom.tools.endpoint import ClientProtocol as ClientProtocol
-from stackroom.tools.endpoint import Endpoint as Endpoint
-from stackroom.tools.endpoint import EndpointRequest as EndpointRequest
-from stackroom.tools.endpoint import EndpointResult as EndpointResult
-from stackroom.tools.endpoint import GivenLogin as GivenLogin
-from stackroom.tools.endpoint import PageParams as PageParams
-from stackroom.tools.endpoint import QueryParams as QueryParams
-from stackroom.tools.endpoint import TextReply as TextReply
-from stackroom.tools.endpoint import WholeNumber as WholeNumber
-from stackroom.tools.filters import parse_exclusions as parse_exclusions
-from stackroom.tools.filters import require_excludable as require_excludable
-from stackroom.tools.layout import FromCatalogue as FromCatalogue
-from stackroom.tools.layout import LayoutCatalogues as LayoutCatalogues
-from stackroom.tools.layout import shown_id as shown_id
-from stackroom.tools.media import MIME_TYPES as MIME_TYPES
-from stackroom.tools.media import CallerMedia as CallerMedia
-from stackroom.tools.media import MediaFile as MediaFile
-from stackroom.tools.media import MediaKind as MediaKind
-from stackroom.tools.media import MediaSpec as MediaSpec
-from stackroom.tools.media import find_file as find_file
-from stackroom.tools.merge import NEAREST_SHOWN as NEAREST_SHOWN
-from stackroom.tools.merge import CatalogueScopes as CatalogueScopes
-from stackroom.tools.merge import MergedHit as MergedHit
-from stackroom.tools.merge import ScopeRequest as ScopeRequest
-from stackroom.tools.merge import SearchPath as SearchPath
-from stackroom.tools.merge import ShownHits as ShownHits
-from stackroom.tools.merge import by_catalogue as by_catalogue
-from stackroom.tools.merge import degraded_notes as degraded_notes
-from stackroom.tools.merge import depth_for as depth_for
-from stackroom.tools.merge import fitting_notes as fitting_notes
-from stackroom.tools.merge import merge as merge
-from stackroom.tools.merge import merge_facets as merge_facets
-from stackroom.tools.merge import reach_of as reach_of
-from stackroom.tools.merge import scope_each as scope_each
-from stackroom.tools.merge import scope_of as scope_of
-from stackroom.tools.merge import search_scopes as search_scopes
-from stackroom.tools.merge import usual_path as usual_path
-from stackroom.tools.merge import word_notes as word_notes
-from stackroom.tools.own_storage import OwnChange as OwnChange
-from stackroom.tools.own_storage import OwnDatabase as OwnDatabase
-from stackroom.tools.own_storage import OwnKinds as OwnKinds
-from stackroom.tools.own_storage import OwnStorage as OwnStorage
-from stackroom.tools.reading import ReadQuestion as ReadQuestion
-from stackroom.tools.reading import in_order as in_order
-from stackroom.tools.reading import list_ranked as list_ranked
-from stackroom.tools.reading import plain_reading as plain_reading
-from stackroom.tools.reading import read_question as read_question
-from stackroom.tools.resources.resource import ResourceContent as ResourceContent
-from stackroom.tools.resources.resource import ResourceEntry as ResourceEntry
-from stackroom.tools.resources.resource import ResourceSpec as ResourceSpec
-from stackroom.tools.result_text import catalogue_tool as catalogue_tool
-from stackroom.tools.result_text import result_text as result_text
-from stackroom.tools.spec import Explained as Explained
-from stackroom.tools.spec import ExplainParams as ExplainParams
-from stackroom.tools.spec import FoundResult as FoundResult
-from stackroom.tools.spec import GenericParams as GenericParams
-from stackroom.tools.spec import GenericResult as GenericResult
-from stackroom.tools.spec import QueryText as QueryText
-from stackroom.tools.spec import Relevance as Relevance
-from stackroom.tools.spec import ToolParams as ToolParams
-from stackroom.tools.spec import ToolResult as ToolResult
-from stackroom.tools.spec import ToolSpec as ToolSpec
-from stackroom.tools.spec import shape_why as shape_why
-from stackroom.tools.spec import why_lines as why_lines
+from stackroom.api.declare import SeenCatalogue, endpoint, endpoints_of, tool, tools_of
+from stackroom.background.threads import new_pool
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import (
+    BusyError,
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    InvalidUrlError,
+    ModelError,
+    NotFoundError,
+    RateLimitedError,
+    StorageError,
+    TooLargeError,
+    UnauthenticatedError,
+    UnavailableError,
+    did_you_mean,
+)
+from stackroom.gate.gate import Gate
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.mapping import RowMapping
+from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.record import Key, Record, RecordId, Tag
+from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.model.vectors import Vector
+from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
+from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
+from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.search.names import NameChoice
+from stackroom.search.ranked import Ranked, RankedKey
+from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.search.values import field_values, resolve_choices
+from stackroom.setting_types import Address, SettingsSection, Texts, setting
+from stackroom.settings import Settings, read_section
+from stackroom.shelf.port import Op, ShelfReader
+from stackroom.sources.port import Provider, Reading, Readings, RowSource, SourceRow
+from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
+from stackroom.text.normalise import clean, fold_name, like_words
+from stackroom.text.preferences import Preferences, understand
+from stackroom.tools.budget import OffsetParams, PagedParams, PricedParams, PricedResult
+from stackroom.tools.catalogue import UNREADABLE, ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
+from stackroom.tools.endpoint import (
+    BodyParams,
+    ClientProtocol,
+    Endpoint,
+    EndpointRequest,
+    EndpointResult,
+    GivenLogin,
+    PageParams,
+    QueryParams,
+    TextReply,
+    WholeNumber,
+)
+from stackroom.tools.filters import parse_exclusions, require_excludable
+from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
+from stackroom.tools.media import MIME_TYPES, CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
+from stackroom.tools.merge import (
+    NEAREST_SHOWN,
+    CatalogueScopes,
+    MergedHit,
+    ScopeRequest,
+    SearchPath,
+    ShownHits,
+    by_catalogue,
+    degraded_notes,
+    depth_for,
+    fitting_notes,
+    merge,
+    merge_facets,
+    reach_of,
+    scope_each,
+    scope_of,
+    search_scopes,
+    usual_path,
+    word_notes,
+)
+from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
+from stackroom.tools.reading import ReadQuestion, in_order, list_ranked, plain_reading, read_question
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.result_text import catalogue_tool, result_text
+from stackroom.tools.spec import (
+    Explained,
+    ExplainParams,
+    FoundResult,
+    GenericParams,
+    GenericResult,
+    QueryText,
+    Relevance,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+    shape_why,
+    why_lines,
+)
+
+__all__ = ["EVIDENCE_AT", "KIND_FIELD", "LOCAL_USER", "MIME_TYPES", "NEAREST_SHOWN", "UNREADABLE", "WHOLE"]
+__all__ += ["WORDS_FIELD", "Action", "Address", "AllOf", "AnyOf", "BodyParams", "BusyError", "ByCatalogue"]
+__all__ += ["CallerMedia", "CataloguePackage", "CatalogueScopes", "CatalogueSpec", "CatalogueView", "Catalogues"]
+__all__ += ["ClientProtocol", "Condition", "ConflictError", "Cost", "EditAction", "EditRequest", "Endpoint"]
+__all__ += ["EndpointRequest", "EndpointResult", "Evidence", "ExpectedError", "ExplainParams", "Explained"]
+__all__ += ["FacetCount", "ForbiddenError", "FoundRecord", "FoundResult", "FromCatalogue", "Gate", "GenericParams"]
+__all__ += ["GenericResult", "GivenLogin", "Hit", "InputError", "InvalidUrlError", "Key", "LayoutCatalogues"]
+__all__ += ["MatchType", "MediaFile", "MediaKind", "MediaSpec", "MergedHit", "ModelError", "NameChoice", "NoneOf"]
+__all__ += ["NotFoundError", "OffsetParams", "Op", "OpenCatalogue", "OwnChange", "OwnDatabase", "OwnKinds"]
+__all__ += ["OwnStorage", "PageParams", "PagedParams", "Placing", "Preferences", "PricedParams", "PricedResult"]
+__all__ += ["Principal", "Provider", "QueryParams", "QueryText", "QueryVector", "Range", "Ranked", "RankedKey"]
+__all__ += ["RateLimitedError", "ReadQuestion", "Reading", "Readings", "Recommendation", "Recommendations", "Record"]
+__all__ += ["RecordId", "Relevance", "Request", "ResourceContent", "ResourceEntry", "ResourceSpec", "RowMapping"]
+__all__ += ["RowSource", "Sample", "Scope", "ScopeRequest", "SearchMode", "SearchPage", "SearchPath", "Searcher"]
+__all__ += ["SeenCatalogue", "Settings", "SettingsSection", "ShelfReader", "ShownHits", "SourceRow", "StorageError"]
+__all__ += ["Tag", "TextQuery", "TextReply", "Texts", "TooLargeError", "ToolParams", "ToolResult", "ToolSpec"]
+__all__ += ["UnauthenticatedError", "UnavailableError", "Vector", "WholeNumber", "analyse_query", "ask_each"]
+__all__ += ["by_catalogue", "catalogue_tool", "clean", "deferred", "degraded_notes", "depth_for", "did_you_mean"]
+__all__ += ["endpoint", "endpoints_of", "field_values", "find_file", "fitting_notes", "fold_name", "in_order"]
+__all__ += ["like_words", "list_ranked", "merge", "merge_facets", "new_pool", "parse_exclusions", "plain_reading"]
+__all__ += ["preference_vocabulary", "query_tokens", "reach_of", "read_question", "read_section", "require_excludable"]
+__all__ += ["resolve_choices", "result_text", "scope_each", "scope_of", "search_scopes", "setting", "shape_why"]
+__all__ += ["shown_id", "tool", "tools_of", "understand", "usual_path", "why_lines", "word_notes"]

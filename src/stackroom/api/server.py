@@ -13,44 +13,30 @@ from typing import Protocol
 
 from sqlalchemy import MetaData
 
-from stackroom.analytics.events import EventLog as EventLog
-from stackroom.background.task import FileLease as FileLease
-from stackroom.background.task import Task as Task
-from stackroom.background.task import TaskContext as TaskContext
-from stackroom.checksums import sync_folder as sync_folder
-from stackroom.control.database.engine import ControlDatabase as ControlDatabase
-from stackroom.control.database.tables import Moment as Moment
-from stackroom.control.database.tables import users as users
-from stackroom.control.database.tables import utc_now as utc_now
-from stackroom.ingest.pipeline import IngestReport as IngestReport
-from stackroom.ingest.pipeline import IngestRequest as IngestRequest
-from stackroom.jobs.job import JobContext as JobContext
-from stackroom.jobs.job import JobSpec as JobSpec
-from stackroom.jobs.job import shortened as shortened
-from stackroom.model.principal import LOCAL_USER as LOCAL_USER
-from stackroom.model.principal import Principal
-from stackroom.net.addresses import AddressGuard as AddressGuard
-from stackroom.net.addresses import AddressRules as AddressRules
-from stackroom.net.addresses import Resolve as Resolve
-from stackroom.net.addresses import join_url as join_url
-from stackroom.net.fetch import FetchCancelledError as FetchCancelledError
-from stackroom.net.fetch import FetchedText as FetchedText
-from stackroom.net.fetch import Fetcher as Fetcher
-from stackroom.net.fetch import FetchLimits as FetchLimits
-from stackroom.net.fetch import TransferError as TransferError
-from stackroom.net.fetch import WantedFile as WantedFile
-from stackroom.net.files import open_like as open_like
-from stackroom.net.polite import Clock as Clock
-from stackroom.net.polite import back_off_s as back_off_s
+from stackroom.analytics.events import EventLog
+from stackroom.background.task import FileLease, Task, TaskContext
+from stackroom.checksums import sync_folder
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import Moment, users, utc_now
+from stackroom.ingest.pipeline import IngestReport, IngestRequest
+from stackroom.jobs.job import JobContext, JobSpec, shortened
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
+from stackroom.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
+from stackroom.net.files import open_like
+from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
-from stackroom.shelf.port import Author as Author
+from stackroom.shelf.port import Author
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.spec import BARE_LIST as BARE_LIST
-from stackroom.tools.spec import BARE_OBJECT_OR_NULL as BARE_OBJECT_OR_NULL
-from stackroom.tools.spec import LARGEST as LARGEST
-from stackroom.tools.spec import ToolSpec
-from stackroom.tools.spec import require_argument as require_argument
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, LARGEST, ToolSpec, require_argument
+
+__all__ = ["BARE_LIST", "BARE_OBJECT_OR_NULL", "LARGEST", "LOCAL_USER", "NO_PARTS", "AddressGuard", "AddressRules"]
+__all__ += ["Author", "Clock", "ControlDatabase", "EventLog", "FetchCancelledError", "FetchLimits", "FetchedText"]
+__all__ += ["Fetcher", "FileLease", "IngestReport", "IngestRequest", "JobContext", "JobSpec", "Moment"]
+__all__ += ["PackageCatalogue", "ReadSettings", "Resolve", "ServerContext", "ServerParts", "Task", "TaskContext"]
+__all__ += ["TransferError", "WantedFile", "back_off_s", "join_parts", "join_url", "open_like", "require_argument"]
+__all__ += ["shortened", "sync_folder", "users", "utc_now"]
 
 
 class ReadSettings(Protocol):
