@@ -14,7 +14,7 @@ import pytest
 
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate

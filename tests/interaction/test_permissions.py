@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.errors import UnknownResourceError, UnknownToolError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal

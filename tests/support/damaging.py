@@ -22,7 +22,7 @@ from typing import Any
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import LOCAL_USER

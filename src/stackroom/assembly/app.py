@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from stackroom.assembly.collections.state import find_place
-from stackroom.assembly.serving import OpenedCatalogues, ServedLibrary
-from stackroom.assembly.toolboxes import ToolboxBuilder, ToolChoice
+from stackroom.assembly.serving import OpenedCatalogues, ServedLibrary, ToolboxBuilder, ToolChoice
 from stackroom.assembly.workshop import Workshop
 from stackroom.background.background import Background
 from stackroom.embed.adapters import WatchedEmbedder, is_on_this_machine

@@ -10,32 +10,167 @@ import logging
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
 
 from stackroom.assembly.machine_limits import allow_many_files, require_files
-from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, as_little_open, is_readable
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
+from stackroom.generic.tools import generic_tools
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.scope import SEES_EVERYTHING
+from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import watch_calibration
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Shelf
+from stackroom.shelf.port import Problem, Shelf
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.own_storage import OpenStorage
-from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
+from stackroom.tools.edits import edit_tools
+from stackroom.tools.media import MediaSpec, picture_media
+from stackroom.tools.own_storage import OpenStorage, OwnKinds
+from stackroom.tools.resources.changelog import edit_resources
+from stackroom.tools.resources.resource import ResourceSpec, generic_resources
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility
+
+logger = logging.getLogger(__name__)
+
+
+class ToolChoice(StrEnum):
+    """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues call for."""
+
+    AUTO = "auto"
+    OWN = "own"
+    GENERIC = "generic"
+    ALL = "all"
+
+
+class Served(NamedTuple):
+    """A catalogue that is open, its shelf, and the package that it follows; None where it has a spec of its own."""
+
+    opened: OpenCatalogue
+    shelf: WatchedShelf
+    package: str | None
+
+
+class _PackageParts(NamedTuple):
+    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
+
+    package: CataloguePackage
+    tools: Sequence[ToolSpec]
+    resources: Sequence[ResourceSpec]
+    media: Sequence[MediaSpec]
+    own_kinds: Sequence[OwnKinds]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolboxBuilder:
+    """Builds the toolboxes of one server."""
+
+    packages: PackageRegistry
+    choice: ToolChoice
+    server_tools: ServerTools
+    note_problems: Callable[[str, Sequence[Problem]], None]
+    """Notes what is wrong with a catalogue."""
+
+    def build(
+        self, listed: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()
+    ) -> Toolbox:
+        """Return the tools and resources over these catalogues, and the server tools.
+
+        Absent catalogues are in no list, but calls about them are answered: with a storage error that names them.
+        Those that are not served, since they are unfinished or damaged, are named alone.
+        """
+        behind = self._build([*listed, *absent]) if absent else None
+        toolbox = self._build(listed, behind=behind)
+        toolbox.unserved = tuple(unserved)
+        return toolbox
+
+    def _build(self, served: Sequence[Served], *, behind: Toolbox | None = None) -> Toolbox:
+        server_tools, opened = self.server_tools, [one.opened for one in served]
+        if not opened:
+            return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
+        by_package: dict[str, list[OpenCatalogue]] = {}
+        for one in served:
+            if one.package in self.packages.names:  # a catalogue that was just removed may seem to have no spec
+                by_package.setdefault(one.package, []).append(one.opened)
+        parts = [part for name, some in by_package.items() for part in self._find_parts(self.packages.get(name), some)]
+        own = [tool for part in parts for tool in part.tools]
+        resources = [resource for part in parts for resource in part.resources]
+        is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
+        choice = self.choice
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
+        shown = [] if choice is ToolChoice.GENERIC else own
+        media = [*picture_media(opened), *(media for part in parts for media in part.media)]
+        generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
+        tools = [*shown, *generic, *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds])]
+        if len(opened) > 1:
+            tools = [replace(tool, is_brief=True) for tool in tools]
+        return Toolbox(
+            [*tools, *server_tools.tools],
+            [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
+            catalogues=opened,
+            media=media,
+            behind=behind,
+        )
+
+    def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:
+        """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
+        try:
+            return [_package_parts(package, catalogues)]
+        except StorageError as error:
+            logger.warning("the tools of '%s' are without a catalogue that cannot be read: %s", package.name, error)
+            readable = [one for one in catalogues if is_readable(one)]
+            return [_package_parts(package, readable)] if readable else []
+        except Exception as error:  # foreign code: whatever it raises, the other packages must go on
+            logger.exception("catalogue package '%s' failed; its own tools are not served", package.name)
+            message = f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
+            problem = Problem(part="package", message=message, advice="update or uninstall the package")
+            for catalogue in catalogues:
+                self.note_problems(catalogue.name, [problem])
+            return []
+
+
+def is_open(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue is open, so that reading it costs little."""
+    return not isinstance(catalogue.shelf, WatchedShelf) or catalogue.shelf.is_open
+
+
+@contextmanager
+def as_little_open(catalogue: OpenCatalogue) -> Iterator[None]:
+    """Close a catalogue after the block, unless it had been read: the next read opens it, and hundreds take memory."""
+    is_read = catalogue.shelf.find_reader() is not None
+    yield
+    if not is_read:
+        catalogue.shelf.close()
+
+
+def is_readable(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue can be read now, without waiting long for whoever writes it."""
+    try:
+        catalogue.shelf.reader()
+    except StorageError:
+        return False
+    return True
+
+
+def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
+    names = [catalogue.name for catalogue in catalogues]
+    tools = [tool.over(names) for tool in package.tools(catalogues)]
+    resources, media = package.resources(catalogues), package.media(catalogues)
+    return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
 
 
 class OpenedCatalogues:
@@ -210,7 +345,6 @@ LOOKS_BETWEEN_TRIES = 10
 """A catalogue that could not be opened is tried again after so many looks at the library."""
 GONE_S = 600.0
 """A catalogue whose folder is gone for so long is taken for removed."""
-logger = logging.getLogger(__name__)
 KEPT_OPEN = 50
 """The most catalogues that stay open from the start; more are opened by the first call that reads them."""
 PROBE_WAIT_S = 2.0

@@ -18,7 +18,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
-from stackroom.assembly.toolboxes import as_little_open, is_open
+from stackroom.assembly.serving import as_little_open, is_open
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext, TaskStopped

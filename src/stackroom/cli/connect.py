@@ -18,7 +18,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_place
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.background.processes import SHOWN, ChildProcess, python_module
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app

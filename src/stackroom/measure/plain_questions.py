@@ -15,7 +15,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stackroom.assembly.app import App
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams

@@ -28,7 +28,7 @@ from stackroom.assembly.builtin_jobs import (
 )
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.server_parts import build_server_parts
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.background.task import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control

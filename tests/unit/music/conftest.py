@@ -20,7 +20,7 @@ from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
 from stackroom.assembly.app import App
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate

@@ -11,7 +11,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.assembly.serving import ToolChoice
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
