@@ -16,9 +16,8 @@ import numpy as np
 from real_anime import DEFAULT_WORK
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
-from stackroom.assembly.locations import open_rows
 from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER

@@ -20,8 +20,7 @@ from mutagen import id3
 from real_anime import DEFAULT_WORK
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.embed.weights import pull_model
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES

@@ -10,8 +10,7 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Principal
 from stackroom.packages import PACKAGES

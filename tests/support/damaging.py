@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.assembly.serving import ToolChoice
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError

@@ -13,8 +13,7 @@ from typing import Any
 import filelock
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, add_sample, open_rows, own_recipe, package_recipe
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text

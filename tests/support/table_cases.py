@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.ingest.pipeline import IngestReport

@@ -17,8 +17,7 @@ from mcp.client import advertise
 from playwright.sync_api import Locator, Page, expect
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.serve.hits_view import EXTENSION, MIME_TYPE
 from stackroom.settings import Settings

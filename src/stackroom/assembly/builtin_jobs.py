@@ -14,8 +14,7 @@ from pathlib import Path
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, ServerParts
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.model_choice import keep_calibration
 from stackroom.assembly.self_grading import accept_rebuilt
 from stackroom.assembly.uploads import FOLDER as TABLES

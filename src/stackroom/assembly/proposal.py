@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stackroom.assembly.build import Recipe, own_recipe, package_recipe
-from stackroom.assembly.locations import open_rows, remembered_options
+from stackroom.assembly.build import Recipe, open_rows, own_recipe, package_recipe, remembered_options
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices

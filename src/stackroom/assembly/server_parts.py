@@ -7,9 +7,8 @@ from functools import partial
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.assembly.builtin_jobs import Source, refresh_from_source
-from stackroom.assembly.locations import open_rows
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, ForbiddenError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import open_rows
 from stackroom.assembly.proposal import name_of, profile_table
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import Choices

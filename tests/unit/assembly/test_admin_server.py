@@ -10,8 +10,7 @@ import pytest
 
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.jobs.job import JobContext

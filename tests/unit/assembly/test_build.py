@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import open_rows
 from stackroom.errors import InputError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import PACK_FOLDER

@@ -14,7 +14,7 @@ import pytest
 from stackroom.analytics.events import Event, EventKind, EventLog
 from stackroom.assembly import builtin_jobs
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from stackroom.assembly.builtin_jobs import (
     MaintainedLibrary,
     Source,
@@ -26,7 +26,6 @@ from stackroom.assembly.builtin_jobs import (
     recalibrate,
     refresh_from_source,
 )
-from stackroom.assembly.locations import open_rows
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.serving import ToolChoice
 from stackroom.background.task import TaskStopped

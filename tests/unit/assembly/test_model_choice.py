@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ModelError
 from stackroom.ingest.pipeline import IngestReport

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES, CataloguePackage, Sample
 from stackroom.settings import Settings

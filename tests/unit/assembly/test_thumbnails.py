@@ -11,8 +11,7 @@ import pytest
 
 from stackroom.assembly import thumbnails
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.model.principal import LOCAL_USER

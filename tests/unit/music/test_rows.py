@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.build import package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import open_rows, package_recipe
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Record, Tag

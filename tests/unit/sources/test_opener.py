@@ -11,7 +11,7 @@ import pytest
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import open_rows
 from stackroom.errors import InputError
 from stackroom.packages import PACKAGES
 from stackroom.sources import compressed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.locations import open_provider
+from stackroom.assembly.build import open_provider
 from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
 from stackroom.settings import Settings, SourcesSettings
 from stackroom.sources.location import ReadOptions, SourceLocation

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.assembly.serving import ToolChoice
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate

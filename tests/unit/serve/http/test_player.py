@@ -11,8 +11,7 @@ import pytest
 
 from stackroom.analytics.reports import EventReports, EventSpan
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.database.engine import open_local
 from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.packages import PACKAGES

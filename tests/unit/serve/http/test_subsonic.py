@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
