@@ -24,8 +24,16 @@ from stackroom.catalogue.infer.columns import (
     find_marks,
     id_of,
 )
-from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
-from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
+from stackroom.catalogue.infer.fields import (
+    InferredField,
+    choose_roles,
+    choose_title,
+    chosen_title,
+    family_field,
+    field_of,
+    field_of_main_unit,
+    title_columns,
+)
 from stackroom.catalogue.infer.words import (
     QUESTION_WORDS,
     catalogue_title,
