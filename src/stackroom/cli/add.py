@@ -14,7 +14,7 @@ from stackroom.assembly.model_choice import find_brought_model, want_model
 from stackroom.assembly.proposal import Order, Proposal, profile_table, read_order
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
-from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options

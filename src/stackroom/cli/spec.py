@@ -8,7 +8,7 @@ import click
 from stackroom.assembly.build import open_rows
 from stackroom.assembly.proposal import name_of, profile_table
 from stackroom.catalogue.compiler import load_spec
-from stackroom.catalogue.infer.choices import Choices
+from stackroom.catalogue.infer.declare import Choices
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_answer, print_json
 from stackroom.cli.table_options import choice_options, read_options

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stackroom.catalogue.infer.choices import NONE, Choices
+from stackroom.catalogue.infer.declare import NONE, Choices
 from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.location import ReadOptions

@@ -11,7 +11,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, find_own_recipe, own_recipe
 from stackroom.assembly.model_choice import find_brought_model, install_model, want_model
 from stackroom.assembly.proposal import Order, profile_table, read_order
-from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
 from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams
