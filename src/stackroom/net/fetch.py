@@ -19,8 +19,14 @@ import httpx
 from stackroom.errors import StorageError, TooLargeError, UnavailableError
 from stackroom.net.addresses import AddressGuard, ResolvedUrl
 from stackroom.net.files import install_file, sha256_of
-from stackroom.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
-from stackroom.net.polite import Clock
+from stackroom.net.polite import (
+    RETRIED_STATUSES,
+    USER_AGENT,
+    Clock,
+    describe_failure,
+    load_certificates,
+    read_retry_after,
+)
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5

@@ -9,8 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from stackroom.errors import UnavailableError
-from stackroom.net.http import read_retry_after
-from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
+from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_retry_after
 from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("P3")
