@@ -4,6 +4,7 @@
 work from a `CatalogueSpec` alone.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -534,3 +535,27 @@ def embedding_text(spec: EmbedSpec, record: Record) -> str:
         return plain_text(words) if spec.markdown else words
 
     return compose(spec.parts, words_of)
+
+
+ANY = KnownSpec(weight=1, full=1)
+
+
+def known_of(spec: CatalogueSpec, record: Record) -> float:
+    """Return how much is known of a record by the fields that the spec names, or else how complete the record is."""
+    fields = spec.known or {name: ANY for name, field in spec.fields.items() if field.is_of(record.kind)}
+    known = sum(one.weight * _share(record.fields.get(name), one.full) for name, one in fields.items())
+    return known / sum(one.weight for one in fields.values())
+
+
+def _share(value: Value, full: float) -> float:
+    """Return a value's amount as a share of the full amount: texts by length, lists and numbers by magnitude."""
+    if value is None or value == "":
+        return 0.0
+    if isinstance(value, str):
+        return min(1.0, len(value) / full)
+    amount = len(value) if isinstance(value, tuple | list) else _number(value)
+    return min(1.0, math.log1p(amount) / math.log1p(full))
+
+
+def _number(value: Value) -> float:
+    return max(0.0, float(value)) if isinstance(value, int | float) and math.isfinite(value) else 0.0

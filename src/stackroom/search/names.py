@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from stackroom.catalogue.known import known_of
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, known_of, texts_of
 from stackroom.model.hits import Ranking, TitleMatch
 from stackroom.model.record import DEFAULT_KIND, Key, Record, RecordId
 from stackroom.model.scope import Scope

@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from stackroom.catalogue.known import known_of
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, known_of, texts_of
 from stackroom.errors import InputError
 from stackroom.model.record import Record, Tag, Value
 from stackroom.model.scope import (

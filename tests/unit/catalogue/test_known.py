@@ -3,7 +3,7 @@
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.known import known_of
+from stackroom.catalogue.spec import known_of
 from stackroom.errors import SpecError
 from stackroom.model.record import Record, RecordId
 
