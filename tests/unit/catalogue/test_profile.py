@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.cell_forms import read_cell
 from stackroom.catalogue.column_words import name_words
-from stackroom.catalogue.profile import ColumnProfile, Form, profile_columns
+from stackroom.catalogue.profile import ColumnProfile, Form, profile_columns, read_cell
 
 pytestmark = pytest.mark.row("N1")
 
