@@ -15,9 +15,8 @@ from stackroom.admin.users import users_tools
 from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App
-from stackroom.assembly.builtin_jobs import open_board
+from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.assembly.server_health import ServerHealth
-from stackroom.assembly.server_parts import build_server_parts
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.gate.auditing import redacted

@@ -7,8 +7,8 @@ import click
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
+from stackroom.assembly.builtin_jobs import list_endpoints
 from stackroom.assembly.server_health import ServerHealth
-from stackroom.assembly.server_parts import list_endpoints
 from stackroom.assembly.upkeep import MapTask, add_upkeep
 from stackroom.assembly.uploads import OwnerPages, Uploads
 from stackroom.background.threads import new_pool

@@ -6,8 +6,7 @@ import click
 
 from stackroom.admin.jobs import JOB_OPERATIONS, RunShape
 from stackroom.analytics.events import EventLog
-from stackroom.assembly.builtin_jobs import open_board
-from stackroom.assembly.server_parts import build_server_parts
+from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import HELP, build_group, make_control, perform
 from stackroom.cli.output import json_option, print_json, shortened

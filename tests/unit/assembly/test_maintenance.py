@@ -18,6 +18,7 @@ from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, packa
 from stackroom.assembly.builtin_jobs import (
     MaintainedLibrary,
     Source,
+    build_server_parts,
     check_installed,
     list_builtin_jobs,
     list_sources,
@@ -26,7 +27,6 @@ from stackroom.assembly.builtin_jobs import (
     recalibrate,
     refresh_from_source,
 )
-from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.serving import ToolChoice
 from stackroom.background.task import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text

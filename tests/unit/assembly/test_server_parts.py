@@ -13,7 +13,7 @@ from sqlalchemy import select
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
-from stackroom.assembly.server_parts import build_context, build_server_parts, list_endpoints
+from stackroom.assembly.builtin_jobs import build_context, build_server_parts, list_endpoints
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, NotFoundError
 from stackroom.ingest.pipeline import IngestRequest

@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.app import App
-from stackroom.assembly.server_parts import build_context
+from stackroom.assembly.builtin_jobs import build_context
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.ingest.edits.apply import Edits
