@@ -15,8 +15,8 @@ import numpy as np
 from stackroom.assembly.build import Recipe, open_rows, own_recipe, package_recipe, remembered_options
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.infer.columns import catalogue_name, catalogue_title
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices, Inferred, infer_declaration
-from stackroom.catalogue.infer.words import catalogue_name, catalogue_title
 from stackroom.catalogue.profile import ColumnProfile, profile_columns
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError

@@ -30,7 +30,7 @@ from stackroom.assembly.app import App
 from stackroom.background.processes import LibraryCommand
 from stackroom.background.task import Task, TaskContext
 from stackroom.background.threads import start_thread
-from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.catalogue.infer.columns import catalogue_name
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import (
     ConflictError,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.infer.columns import catalogue_name
 from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.fields import InferredField
-from stackroom.catalogue.infer.words import catalogue_name
 from stackroom.catalogue.profile import profile_columns
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, FilterKind
 from stackroom.errors import InputError

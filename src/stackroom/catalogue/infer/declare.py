@@ -16,14 +16,21 @@ from stackroom.catalogue.column_template import COLUMN, parse_column_template
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.catalogue.compiler import DEFAULT_FILTER, ROLE_TYPES
 from stackroom.catalogue.infer.columns import (
+    QUESTION_WORDS,
+    catalogue_title,
     choose_id,
     choose_key,
     chosen_id,
     counts_parts,
+    field_names,
     find_families,
     find_left_out,
     find_marks,
+    gaps,
     id_of,
+    is_link,
+    is_title_name,
+    names_pictures,
 )
 from stackroom.catalogue.infer.fields import (
     InferredField,
@@ -35,15 +42,6 @@ from stackroom.catalogue.infer.fields import (
     field_of_main_unit,
     field_of_type,
     title_columns,
-)
-from stackroom.catalogue.infer.words import (
-    QUESTION_WORDS,
-    catalogue_title,
-    field_names,
-    gaps,
-    is_link,
-    is_title_name,
-    names_pictures,
 )
 from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together

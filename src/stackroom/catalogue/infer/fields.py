@@ -9,8 +9,9 @@ import numpy as np
 
 from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.compiler import BOUNDED_TYPES
-from stackroom.catalogue.infer.columns import MARK, Family, is_yes_no
-from stackroom.catalogue.infer.words import (
+from stackroom.catalogue.infer.columns import (
+    MARK,
+    Family,
     gaps,
     is_alternative,
     is_code,
@@ -18,6 +19,7 @@ from stackroom.catalogue.infer.words import (
     is_title_name,
     is_unnamed,
     is_year,
+    is_yes_no,
     names_pictures,
     percent,
 )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.infer.columns import catalogue_title
 from stackroom.catalogue.infer.declare import Choices, Inferred, infer_declaration
-from stackroom.catalogue.infer.words import catalogue_title
 from stackroom.catalogue.profile import profile_columns
 from stackroom.catalogue.spec import CatalogueSpec, DateOrder, FieldRole, FieldType
 from stackroom.ingest.mapping import build_mapping
