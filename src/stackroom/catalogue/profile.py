@@ -211,8 +211,6 @@ CELL_READERS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
 """Type of a cell that is no text → function that reads it; the first match applies, since True is also an int."""
 
 
-__all__ = ["ColumnProfile", "Form", "distinct_together", "profile_columns"]
-
 FEW_VALUES = 40
 NONE = -1
 """The code of an empty cell."""

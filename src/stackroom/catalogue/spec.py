@@ -537,12 +537,12 @@ def embedding_text(spec: EmbedSpec, record: Record) -> str:
     return compose(spec.parts, words_of)
 
 
-ANY = KnownSpec(weight=1, full=1)
+ANY_FIELD = KnownSpec(weight=1, full=1)
 
 
 def known_of(spec: CatalogueSpec, record: Record) -> float:
     """Return how much is known of a record by the fields that the spec names, or else how complete the record is."""
-    fields = spec.known or {name: ANY for name, field in spec.fields.items() if field.is_of(record.kind)}
+    fields = spec.known or {name: ANY_FIELD for name, field in spec.fields.items() if field.is_of(record.kind)}
     known = sum(one.weight * _share(record.fields.get(name), one.full) for name, one in fields.items())
     return known / sum(one.weight for one in fields.values())
 
