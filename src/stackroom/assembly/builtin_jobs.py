@@ -467,7 +467,7 @@ def build_context(app: App, control: Control, events: EventLog, package: Catalog
         events=events,
         get_principal=partial(_get_principal, control),
         list_catalogues=lambda: _list_catalogues(app, package),
-        refresh=partial(_refresh_location, app, package),
+        refresh=partial(_refresh_at, app, package),
         now=utc_now,
         wake=app.background.wake,
     )
@@ -488,18 +488,10 @@ def _list_catalogues(app: App, package: CataloguePackage) -> list[PackageCatalog
     ]
 
 
-def _refresh_location(
-    app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest
-) -> IngestReport:
+def _refresh_at(app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest) -> IngestReport:
     """Bring a catalogue of a package up to a location; build it where it is not installed."""
     if any(catalogue.name == name for catalogue in _list_catalogues(app, package)):
         source = Source(catalogue=name, location=location, is_folder=True)
         return refresh_from_source(app, source, lambda _rows: None, request=request)
-    return add_catalogue(
-        app,
-        open_rows(package, location),
-        recipe=package_recipe(package),
-        name=name,
-        progress=lambda _report: None,
-        request=request,
-    )
+    rows, recipe = open_rows(package, location), package_recipe(package)
+    return add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, request=request)
