@@ -102,8 +102,7 @@ class App(Workshop):
     @cached_property
     def reranker(self) -> Reranker | None:
         """The reranker, where one is configured."""
-        url = self.settings.rerank.url
-        if not url or (self.settings.offline and not is_on_this_machine(url)):
+        if not (url := self.settings.rerank.url) or (self.settings.offline and not is_on_this_machine(url)):
             return None
         return cast(Reranker, load_target(RERANKER)(self.settings.rerank))
 

@@ -95,8 +95,7 @@ def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_O
             f"database, run: stackroom sync {location}; for one of them, add --only NAME"
         )
     prefix, colon, query = location.partition(":")
-    provider = workshop.packages.find_provider(prefix) if colon else None
-    if provider is None:
+    if (provider := workshop.packages.find_provider(prefix) if colon else None) is None:
         return None
     options.require_only((), location=location)
     return provider(query, workshop.settings)
@@ -323,8 +322,7 @@ class _Update:
 
     def _derive(self, reader: ShelfReader, report: IngestReport) -> None:
         """Measure the calibration, unless it is that of the records already."""
-        embedder = self.embedder
-        if embedder is None:
+        if (embedder := self.embedder) is None:
             return
         measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
         try:
@@ -389,8 +387,7 @@ def _replace_sources(
 
 def find_own_recipe(workshop: Workshop, name: str) -> Recipe | None:
     """Return the recipe of an installed catalogue with a spec of its own; None where no such catalogue is installed."""
-    installed = workshop.library.find_installed(name)
-    if installed is None:
+    if (installed := workshop.library.find_installed(name)) is None:
         return None
     loaded = workshop.spec_of(installed)
     if installed.own_declaration is None:

@@ -118,11 +118,9 @@ def recalibrate(app: App, name: str) -> str:
     reader = catalogue.shelf.reader()
     if reader.model is None:
         return "it has no vectors"
-    embedder = catalogue.searcher.embedder
-    if embedder is None or reader.model != embedder.model:
+    if (embedder := catalogue.searcher.embedder) is None or reader.model != embedder.model:
         raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it again")
-    calibration = keep_calibration(reader, embedder, app.library.get_installed(name))
-    if calibration is None:
+    if (calibration := keep_calibration(reader, embedder, app.library.get_installed(name))) is None:
         return "there is nothing to measure"
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
 
@@ -450,8 +448,7 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
     """Return endpoints by method and path; refuse two of one address, since one would hide the other."""
     found: dict[tuple[str, str], Endpoint] = {}
     for endpoint in endpoints:
-        other = found.setdefault((endpoint.method, endpoint.path), endpoint)
-        if other is not endpoint:
+        if (other := found.setdefault((endpoint.method, endpoint.path), endpoint)) is not endpoint:
             names = f"{other.run.__module__} and {endpoint.run.__module__}"
             raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}: of {names}")
     return found

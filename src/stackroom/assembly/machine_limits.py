@@ -38,8 +38,7 @@ def check_disk(folder: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> str
     finally:
         with suppress(OSError):
             probe.unlink()
-    free = shutil.disk_usage(folder).free
-    if free < least_free_bytes:
+    if (free := shutil.disk_usage(folder).free) < least_free_bytes:
         return f"only {free / 2**20:.0f} MiB are free; make room before writes fail"
     return None
 
@@ -63,8 +62,7 @@ def allow_many_files() -> int:
 
 def require_files(name: str) -> None:
     """Refuse to open a catalogue where too few files would be left for everything else."""
-    limit = _find_limit()
-    if limit is not None and _count_open() > limit * SHARE_OF_CATALOGUES:
+    if (limit := _find_limit()) is not None and _count_open() > limit * SHARE_OF_CATALOGUES:
         raise StorageError(
             f"catalogue '{name}' is not opened: this process may have {limit} files open, too few for so many "
             f"catalogues; {HOW}"

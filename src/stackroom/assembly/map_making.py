@@ -65,8 +65,7 @@ def _make(path: Path, reader: ShelfReader, *, is_forced: bool) -> MapReport:
         former = None if is_forced else find_map(path)
     except StorageError:
         former = None
-    made = make_map(reader, former=former)
-    if made is None:
+    if (made := make_map(reader, former=former)) is None:
         path.unlink(missing_ok=True)
         return MapReport(records=0, is_made=False)
     save_map(made, path)

@@ -124,8 +124,7 @@ def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, prog
 
     Returns the number of texts. Stopped before its end, what was embedded is kept; the switch is the caller's.
     """
-    present = find_present_model(place, spec)
-    if present is None or present == embedder.model:
+    if (present := find_present_model(place, spec)) is None or present == embedder.model:
         return 0
     report = IngestReport()
     with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
@@ -181,7 +180,6 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
 
 def keep_calibration(reader: ShelfReader, embedder: Embedder, place: Installed) -> Calibration | None:
     """Measure what a cosine means in a catalogue, and keep it; None where there is nothing to measure."""
-    calibration = calibrate(reader, embedder)
-    if calibration is not None:
+    if (calibration := calibrate(reader, embedder)) is not None:
         save_calibration(calibration, place.folder / CALIBRATION_FILE)
     return calibration

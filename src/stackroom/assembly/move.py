@@ -118,8 +118,7 @@ def _address(installed: Installed) -> str:
 def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
     """Create the tables, or continue with those of a move that was stopped; refuse those of another catalogue."""
     database.create(mark=mark)
-    state = database.find_state()
-    if state is None or state.moved_to != mark:
+    if (state := database.find_state()) is None or state.moved_to != mark:
         raise ConflictError(
             f"the schema '{place.schema}' of {place.shown} has a catalogue already; choose another by --schema, or "
             "drop it there"

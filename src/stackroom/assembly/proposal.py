@@ -90,8 +90,7 @@ def read_order(
                 known = ", ".join(workshop.packages.names)
                 raise InputError(f"no installed package reads folders; choose one with --as: {known}")
             spec_name, name = reader.name, name or name_of(location)
-    package = workshop.packages.get(spec_name) if spec_name else None
-    if package and spec_file:
+    if (package := workshop.packages.get(spec_name) if spec_name else None) and spec_file:
         raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
     recipe = package_recipe(package) if package else own_recipe(load_spec(spec_file)) if spec_file else None
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.table))

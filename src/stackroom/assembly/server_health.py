@@ -260,8 +260,7 @@ class ServerHealth:
         """Return the task that looks at every part, so that faults are logged though nobody asks for the health."""
 
         def run(_context: TaskContext) -> str:
-            problems = self.problems()
-            if problems:
+            if problems := self.problems():
                 raise StorageError("; ".join(f"{part}: {problem}" for part, problem in sorted(problems.items())))
             return "every part works"
 

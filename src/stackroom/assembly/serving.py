@@ -248,8 +248,7 @@ class OpenedCatalogues:
 
     def let_go(self, name: str) -> None:
         """Let go of the files of a catalogue, which are gone: reads fail until they are back."""
-        served = self._open.get(name)
-        if served is not None and served.shelf.is_open:
+        if (served := self._open.get(name)) is not None and served.shelf.is_open:
             served.shelf.let_go()
             missing = self._find_missing_folder(name) or f"{name}/{STORE_FILE} is missing; put it back from a back-up"
             self.conditions.note_failure(name, missing, is_gone=True)
@@ -261,8 +260,7 @@ class OpenedCatalogues:
 
     def is_other(self, installed: Installed) -> bool:
         """Tell whether a catalogue that is open follows another spec now, or its records are in another file."""
-        known = self._open.get(installed.name)
-        if known is None:
+        if (known := self._open.get(installed.name)) is None:
             return True
         try:
             spec = self._workshop.spec_of(installed).spec
@@ -484,8 +482,7 @@ class ServedLibrary:
 
     def _follow(self, name: str) -> bool:
         """Open a catalogue that is new or was touched; tell whether that makes a difference."""
-        installed = self._catalogues.find_installed(name)
-        if installed is None:
+        if (installed := self._catalogues.find_installed(name)) is None:
             return False
         if name in self._served and self._catalogues.find_store(name) is None:
             self._catalogues.let_go(name)

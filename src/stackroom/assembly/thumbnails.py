@@ -150,7 +150,6 @@ def _list_pictures(spec: CatalogueSpec, reader: ShelfReader) -> Iterator[str]:
         records = reader.fetch(part, scope=WHOLE)
         for key in part:
             names = texts_of(records[key].get(field.name)) if field and key in records else ()
-            name = next(iter(names), "").strip()
-            if name and name not in seen:
+            if (name := next(iter(names), "").strip()) and name not in seen:
                 seen.add(name)
                 yield name

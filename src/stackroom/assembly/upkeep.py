@@ -90,8 +90,7 @@ class DamageTask:
 
     def _is_whole(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
         """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
-        problems = self._find_problems(catalogue, lambda: context.rest(self._share))
-        if problems is None:
+        if (problems := self._find_problems(catalogue, lambda: context.rest(self._share))) is None:
             return False
         if problems and (check_files() or check_disk(self._app.settings.home, least_free_bytes=0)):
             return False  # what cannot be read for want of files or room may be whole

@@ -326,8 +326,7 @@ class Uploads:
 
     def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
         owner, table_id = _owner(request), request.path["id"]
-        table = self._tables.get(table_id)
-        if table is None or table.owner != owner:
+        if (table := self._tables.get(table_id)) is None or table.owner != owner:
             raise NotFoundError(f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file again")
         return table
 
@@ -581,8 +580,7 @@ class OwnerPages:
         installed = self._get(request)
         command = self._command_of(installed, request)
         with self._lock:
-            known = self._works.get(installed.name)
-            if known is not None and known.is_running:
+            if (known := self._works.get(installed.name)) is not None and known.is_running:
                 raise ConflictError(f"'{known.what}' runs on '{installed.name}' already; wait until it has ended")
             work = self._works[installed.name] = _Work(what=request.body.what)
         start_thread(f"{work.what} {installed.name}", lambda: self._run(work, installed.name, command))

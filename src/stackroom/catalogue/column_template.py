@@ -49,7 +49,6 @@ def compose(parts: Iterable[ColumnPart], text_at: Callable[[str], str]) -> str:
     """Return the text composed of columns; a column whose text is empty is omitted with the text around it."""
     text = ""
     for part in parts:
-        words = text_at(part.column)
-        if words:
+        if words := text_at(part.column):
             text += f"{part.joint if text else ''}{part.opening}{words}{part.closing}"
     return text

@@ -191,8 +191,7 @@ def _known_keys(path: list[str]) -> set[str]:
     steps = iter(path)
     for step in steps:
         annotation = model.model_fields[step].annotation
-        inner = model_in(annotation)
-        if inner is None:
+        if (inner := model_in(annotation)) is None:
             return set()
         model = inner
         if get_origin(annotation) is dict:

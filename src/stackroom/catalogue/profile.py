@@ -172,8 +172,7 @@ def _form_of_structure(text: str) -> Form:
     """Return the form of a text that starts like a list or an object."""
     if len(text) > LONGEST_READ:
         return Form.OBJECT if WRITTEN_STRUCTURE.match(text) else Form.TEXT
-    items = find_written_list(text)
-    if items is not None:
+    if (items := find_written_list(text)) is not None:
         return _form_of_list(items)
     try:
         return Form.OBJECT if isinstance(orjson.loads(text), dict) else Form.TEXT

@@ -474,8 +474,7 @@ class CatalogueSpec:
     @cached_property
     def title_field(self) -> FieldSpec:
         """The field that names a record; every spec has one."""
-        field = self.field_with_role(FieldRole.TITLE)
-        if field is None:
+        if (field := self.field_with_role(FieldRole.TITLE)) is None:
             raise LookupError(f"catalogue '{self.name}' compiled without a title field")
         return field
 

@@ -127,8 +127,7 @@ class AddressGuard:
     def require_well_formed(self, url: str) -> None:
         """Refuse a URL that can be refused without a DNS lookup."""
         _, host, _, _ = self._parsed(url)
-        address = _find_address(host)
-        if address is not None:
+        if (address := _find_address(host)) is not None:
             self._require_allowed(host, [address])
 
     def require(self, url: str) -> ResolvedUrl:
@@ -178,8 +177,7 @@ class AddressGuard:
         return host
 
     def _addresses(self, host: str, port: int) -> tuple[Address, ...]:
-        literal = _find_address(host)
-        if literal is not None:
+        if (literal := _find_address(host)) is not None:
             return (literal,)
         try:
             found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))

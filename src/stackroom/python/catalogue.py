@@ -213,8 +213,7 @@ def id_of(stated: Stated) -> str:
 
 def find_named(view: CatalogueView, stated: str) -> tuple[StoredRecord, str]:
     """Return the record of an id or a title, and what is not certain about it."""
-    record = view.find_stated(stated, scope=WHOLE)
-    if record is not None:
+    if (record := view.find_stated(stated, scope=WHOLE)) is not None:
         return record, ""
     choice = view.resolve(stated, scope=WHOLE)
     if choice.record is None:

@@ -123,8 +123,7 @@ def note_problem(home: Path, place: str, problem: str) -> PlaceState:
 
 def find_collection_problems(settings: Settings) -> Iterator[tuple[str | None, str]]:
     """Yield the collections with what is wrong with them; None stands for the place as a whole."""
-    place = find_place(settings)
-    if place is None:
+    if (place := find_place(settings)) is None:
         return
     state = load_state(settings.home, place)
     if state.problem is not None:
@@ -158,8 +157,7 @@ def sync_tasks(
     settings: Settings, *, first_s: float = FIRST_S, retry_s: float = RETRY_S, run_sync: RunSync | None = None
 ) -> list[Task]:
     """Return the task, unless there is no place to sync from, or it must not be asked."""
-    place = find_place(settings)
-    if place is None:
+    if (place := find_place(settings)) is None:
         return []
     if settings.offline and is_remote(place):
         logger.warning("%s is not looked at offline; the copies in the library are served", place)
@@ -192,8 +190,7 @@ class _Sync:
 
     def run(self, context: TaskContext) -> str:
         """Sync where the place has changed; a failure is raised, so that it is tried again."""
-        seen = _stamp_of(self._place)
-        if seen is not None and seen == self._synced:
+        if (seen := _stamp_of(self._place)) is not None and seen == self._synced:
             return self._told
         before = load_state(self._home, self._place)
         code = self._run_sync(self._place, context)

@@ -154,18 +154,15 @@ def find_recipe(app: App, table: LanceRows) -> Recipe:
 
     By the spec that it was published with, or, for a table of others, by the package that takes passages.
     """
-    description = table.description
-    if description is None:
-        package = app.packages.find_folder_reader()
-        if package is None:
+    if (description := table.description) is None:
+        if (package := app.packages.find_folder_reader()) is None:
             raise InputError(
                 "others wrote the table, and no installed package takes passages of texts; install one with pip"
             )
         return package_recipe(package)
     if description.get("declaration"):
         return own_recipe(LoadedSpec.of(str(description["declaration"]), origin=table.name))
-    layout = str(description["catalogue"])
-    if layout not in app.packages.names:
+    if (layout := str(description["catalogue"])) not in app.packages.names:
         raise InputError(
             f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
         )

@@ -166,8 +166,7 @@ def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
     first_with: dict[str, str] = {}
     constants = [column for column in columns if column.distinct == 1 and column.filled == column.rows >= FEWEST_ROWS]
     for column in sorted(columns, key=is_alternative):
-        reason = _find_reason(column)
-        if reason is None and len(constants) > 2 and column in constants:
+        if (reason := _find_reason(column)) is None and len(constants) > 2 and column in constants:
             reason = f"it is '{column.texts[0][:40]}' in every row"
         if reason is None:
             twin = first_with.setdefault(column.fingerprint, column.name)
@@ -211,8 +210,7 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
     named = [one for place, one in enumerate(columns) if one.name == stated or _may_be_id(one, is_first=not place)]
     notes: list[str] = []
     for column in sorted(named, key=lambda one: (one.name != stated, one.words != ("id",), not is_link(one))):
-        problem = id_problem(column)
-        if problem is None or _names_equal_rows(column, columns):
+        if (problem := id_problem(column)) is None or _names_equal_rows(column, columns):
             return column, [*notes, *_remarks(column)]
         notes.append(f"'{column.name}' cannot be the id: {problem}")
     code = next((column for column in columns if _is_unique_code(column)), None)
@@ -319,8 +317,7 @@ def find_families(
     """Return the families of numbered columns; `apart` are columns that stay fields of their own."""
     members: dict[str, list[ColumnProfile]] = {}
     for column in columns:
-        found = NUMBERED.fullmatch(column.name)
-        if found and column.name not in apart and _may_belong(column):
+        if (found := NUMBERED.fullmatch(column.name)) and column.name not in apart and _may_belong(column):
             members.setdefault(found[1], []).append(column)
     taken = set(names.values())
     families = []

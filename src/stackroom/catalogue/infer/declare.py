@@ -126,8 +126,7 @@ def with_choices(
 
 
 def _typed(field: InferredField, column: ColumnProfile | None, types: Mapping[str, FieldType]) -> InferredField:
-    kind = types.get(field.column)
-    if kind is None or column is None:
+    if (kind := types.get(field.column)) is None or column is None:
         return field
     if kind is FieldType.ENUM:
         raise InputError(f"type: '{field.column}' cannot be enum here: its values belong in a catalogue.toml; use text")
@@ -451,8 +450,7 @@ def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> It
         parts += [field for field in fields if field.searched and field not in parts][:3]
     template = ". ".join(f"{{{part.name}}}" for part in parts)
     yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
-    popularity = by_role.get(FieldRole.POPULARITY)
-    if popularity is not None and most_popular > 0:
+    if (popularity := by_role.get(FieldRole.POPULARITY)) is not None and most_popular > 0:
         yield f"# Of records that answer alike, the better known come first.\n[search]\nknown_weight = {KNOWN}"
         yield f"[known]\n{popularity.name} = {{ weight = 1, full = {most_popular:.6g} }}"
     yield _recommend_in_toml(topics, by_role.get(FieldRole.TIME), popularity)

@@ -463,8 +463,7 @@ def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProf
     for role, worth_of in WORTHS.items():
         free = [column for column in columns if column not in chosen.values()]
         worths = [(worth_of(column), -place, column) for place, column in enumerate(free)]
-        best = max(worths, key=lambda found: found[:2], default=None)
-        if best is not None and best[0] > 0:
+        if (best := max(worths, key=lambda found: found[:2], default=None)) is not None and best[0] > 0:
             chosen[role] = best[2]
     return chosen
 
