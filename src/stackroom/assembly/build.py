@@ -135,8 +135,7 @@ class Recipe:
 
 def package_recipe(package: CataloguePackage) -> Recipe:
     """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
-    mapping = package.mapping or build_mapping(package.spec)
-    return Recipe(loaded=package.loaded, mapping=mapping, package=package)
+    return Recipe(loaded=package.loaded, mapping=package.mapping or build_mapping(package.spec), package=package)
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:

@@ -101,8 +101,7 @@ def refresh_from_source(
 
 def rebuild_index(app: App, name: str) -> str:
     """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it answers worse."""
-    records = app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))
-    return f"{records} records indexed"
+    return f"{app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))} records indexed"
 
 
 def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
@@ -268,8 +267,7 @@ def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
 
     def check_catalogue(name: str) -> str:
         done = app.open_catalogue(name).shelf.mend(checkpoint=context.check_stopped)
-        whole = _require_none(check_installed(app, name, context.check_stopped), "whole")
-        return "; ".join((whole, *done))
+        return "; ".join((_require_none(check_installed(app, name, context.check_stopped), "whole"), *done))
 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintained.list_catalogues()},

@@ -95,8 +95,7 @@ def _changed(loaded: LoadedSpec, change: Callable[[TOMLDocument], None]) -> Load
     """Return a spec with its declaration changed; comments and order are kept."""
     document = tomlkit.parse(loaded.declaration)
     change(document)
-    text = tomlkit.dumps(document)
-    return LoadedSpec.of(text, origin="the catalogue's spec")
+    return LoadedSpec.of(tomlkit.dumps(document), origin="the catalogue's spec")
 
 
 def _rename(document: TOMLDocument, renamed: Mapping[str, str]) -> None:

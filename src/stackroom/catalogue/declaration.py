@@ -172,8 +172,7 @@ def parse_declaration(text: str, *, origin: str) -> Declaration:
     except TomlError as error:
         raise SpecError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
-        problems = "; ".join(_problem(details) for details in error.errors())
-        raise SpecError(f"{origin}: {problems}") from error
+        raise SpecError(f"{origin}: {'; '.join(_problem(details) for details in error.errors())}") from error
 
 
 def _problem(details: Any) -> str:

@@ -15,8 +15,7 @@ UNSAID = frozenset({"unknown", "undefined", "unspecified", "none", "null", "n/a"
 
 def plain_label(name: str) -> str:
     """Return the words of a field's name: `Release date` for `release_date`, `Weight class` for `WeightClass`."""
-    words = CAMEL_JOINT.sub(" ", name).replace("_", " ").split()
-    return _begun(" ".join(map(_word, words)))
+    return _begun(" ".join(map(_word, CAMEL_JOINT.sub(" ", name).replace("_", " ").split())))
 
 
 def label_of(name: str) -> str:

@@ -381,8 +381,7 @@ def distinct_together(columns: Sequence[ColumnProfile]) -> int:
     for column in columns[1:]:
         wide = together * (len(column.texts) + 1) + column.codes
         together = np.unique(wide, return_inverse=True)[1].astype(np.int64)
-    filled = np.any([column.codes != NONE for column in columns], axis=0)
-    return len(np.unique(together[filled]))
+    return len(np.unique(together[np.any([column.codes != NONE for column in columns], axis=0)]))
 
 
 def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False) -> list[ColumnProfile]:

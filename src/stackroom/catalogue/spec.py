@@ -552,8 +552,7 @@ def _share(value: Value, full: float) -> float:
         return 0.0
     if isinstance(value, str):
         return min(1.0, len(value) / full)
-    amount = len(value) if isinstance(value, tuple | list) else _number(value)
-    return min(1.0, math.log1p(amount) / math.log1p(full))
+    return min(1.0, math.log1p(len(value) if isinstance(value, tuple | list) else _number(value)) / math.log1p(full))
 
 
 def _number(value: Value) -> float:

@@ -213,8 +213,7 @@ def is_public(address: Address) -> bool:
 
 def resolve_name(host: str, port: int) -> list[str]:
     """Resolve a host name by the system's resolver."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def _port(written: int | str) -> int:

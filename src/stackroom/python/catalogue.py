@@ -152,8 +152,7 @@ class Catalogue:
     def explain(self, query: str, record: Stated) -> Explanation:
         """Return why a search has a record at its rank, or why it has not."""
         view = self._view()
-        params = SearchParams(query=query, catalogue=self.name)
-        path = self._tools().path(LOCAL_USER, params, self.name)
+        path = self._tools().path(LOCAL_USER, SearchParams(query=query, catalogue=self.name), self.name)
         told = explain_record(path, find_named(view, id_of(record))[0], tool=EXPLAINED)
         parts = told.model_dump(mode="json", exclude={"because", "rank"})
         return Explanation(rank=told.rank, because=told.because, parts=parts)

@@ -55,8 +55,7 @@ class Table:
 
     def to_arrow(self) -> Any:
         """Return an Arrow table, which pyarrow, polars, DuckDB and pandas take as it is."""
-        exported = ExportedTable(columns=self.columns, rows=iter(self.rows))
-        return importlib.import_module(ARROW).to_arrow(exported)
+        return importlib.import_module(ARROW).to_arrow(ExportedTable(columns=self.columns, rows=iter(self.rows)))
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of pandas, which has to be installed."""

@@ -85,8 +85,7 @@ class _Sync:
         """Sync one collection, and return how that went."""
         before = self.before.find(name) or CollectionState(name=name, outcome=SyncOutcome.SKIPPED)
         if name not in self.found:
-            tables = ", ".join(self.found) or "none"
-            reason = f"{self.uri} has no table {name}_documents; collections there: {tables}"
+            reason = f"{self.uri} has no table {name}_documents; collections there: {', '.join(self.found) or 'none'}"
             return replace(before, outcome=SyncOutcome.SKIPPED, reason=reason)
         if self._failures >= MOST_FAILURES:
             return replace(before, outcome=SyncOutcome.FAILED, reason="not tried, since other tables could not be read")

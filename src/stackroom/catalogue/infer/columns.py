@@ -37,8 +37,7 @@ def is_code(column: ColumnProfile) -> bool:
 
 def is_link(column: ColumnProfile) -> bool:
     """Tell whether the column is named like ids of rows: `id`, `book_id`, `id_drink`."""
-    ends = column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ())
-    return is_about(ends, "row_ids")
+    return is_about(column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ()), "row_ids")
 
 
 def is_year(column: ColumnProfile) -> bool:

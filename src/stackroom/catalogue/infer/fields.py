@@ -242,8 +242,7 @@ def _date(base: InferredField, column: ColumnProfile) -> InferredField:
         told = " taken with the day first, which no cell tells"
     against = min(day_first, month_first)
     told += f", but {against:,} the other way round" if against else ""
-    reason = f"dates{told}{gaps(column)}"
-    return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=reason)
+    return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=f"dates{told}{gaps(column)}")
 
 
 def _text(base: InferredField, column: ColumnProfile) -> InferredField:
