@@ -1,7 +1,4 @@
-"""The command side of the public API: the library as a package's command sees it.
-
-The command line gives each such command an `OpenLibrary` as `ctx.obj`. Loaded by commands only, since it is slow.
-"""
+"""The command side of the public API: the library as `ctx.obj` of a package's command, which alone loads this."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

@@ -1,8 +1,7 @@
 """The server side of the public API: what a package is given by a shared server, and what it gives back.
 
 A package names a function in `CataloguePackage.server`; it is called with a `ServerContext` and returns `ServerParts`.
-The context is all that a package knows of the server. This module loads the control database's library, so that only
-the code of a package that runs in a shared server imports it.
+This module loads the control database's library: only the code of a package in a shared server imports it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -144,11 +144,7 @@ class App(Workshop):
         observers: Sequence[Observer] = (),
         server_tools: ServerTools = NO_SERVER_TOOLS,
     ) -> Gate:
-        """Return the gate over these catalogues, or over every installed one.
-
-        The limiter bounds calls, and observers are notified of each. Server tools administer the server: they are in
-        every caller's toolbox, whatever catalogues the caller may see.
-        """
+        """Return the gate over these catalogues, or every installed one; server tools are in each caller's toolbox."""
         builder = ToolboxBuilder(
             packages=self.packages, choice=tools, server_tools=server_tools, note_problems=self.note_problems
         )
@@ -187,11 +183,7 @@ class App(Workshop):
         return list({one.model: one for one in map(self.embedder_of, models)}.values())
 
     def catalogue_problems(self) -> dict[str, str]:
-        """Return the catalogues that are served and not as they should be, each with the reason.
-
-        Catalogues are not checked here, which can take long: those are named that cannot be opened or read now, and
-        those in which the last check found something.
-        """
+        """Return the catalogues that are served and not as they should be, each with the reason as it is known."""
         problems = self._serving.problems() if self._serving else {}
         return {f"catalogue {name}": problem for name, problem in problems.items()}
 

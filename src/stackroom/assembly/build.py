@@ -159,12 +159,10 @@ def add_catalogue(
 ) -> IngestReport:
     """Build a catalogue from a source, or update an installed one from it.
 
-    With `replaces`, the source takes the place of the only one that the catalogue has: edits by hand stay.
-
-    With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
-    With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
-    former vectors. The update of a graded catalogue that answers worse than before is undone and refused, unless it is
-    made by `force` or for single rows that were requested.
+    With `replaces`, the source takes the place of the only one that the catalogue has, with `replaces_samples` that of
+    its sample data; edits by hand stay. With another `model` than that of its vectors, all texts are embedded anew
+    first, while readers go on with the former ones. The update of a graded catalogue that answers worse than before is
+    undone and refused, unless it is made by `force` or for single rows that were requested.
     """
     if (known := workshop.library.find_installed(name)) is not None:
         recipe = replace(recipe, loaded=with_own_words(recipe.loaded, known))

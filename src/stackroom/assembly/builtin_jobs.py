@@ -1,8 +1,4 @@
-"""The built-in jobs of a library with accounts; `list_builtin_jobs` is their table.
-
-A job goes over catalogues or sources one by one, reports on each, continues after a failure, and fails at the end if
-any failed. It can be stopped between any two.
-"""
+"""The built-in jobs of a library with accounts (`list_builtin_jobs`), and the parts of a server that packages bring."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -169,10 +165,7 @@ Work = Callable[[MaintainedLibrary, JobContext], None]
 
 
 def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
-    """Return the built-in jobs with their default schedules.
-
-    Those that need the network are off until an administrator enables them.
-    """
+    """Return the built-in jobs with their default schedules; those that need the network are off until enabled."""
 
     def declare(name: str, work: Work, schedule: str, **more: bool) -> JobSpec:
         about, body = work.__doc__ or "", partial(work, maintained)
@@ -341,11 +334,7 @@ def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Ca
 
 
 def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
-    """Yield the parts of a catalogue.
-
-    The ledger comes before the records: an older ledger only means that rows are read again, while a newer one would
-    take rows for written that are not.
-    """
+    """Yield the parts of a catalogue, the ledger first: with an older one, rows are only read again."""
     folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
     apart = {*DERIVED, LEDGER_FILE, STORE_FILE, FORMER_FILE}
     files = [LEDGER_FILE]
@@ -417,10 +406,7 @@ logger = logging.getLogger(__name__)
 
 
 def build_server_parts(app: App, control: Control, events: EventLog) -> ServerParts:
-    """Build the parts of every installed package that has some, and create their tables where they are missing.
-
-    Expected errors, such as a wrong setting, propagate. A package that fails otherwise is logged and left out.
-    """
+    """Build the parts of every installed package, with their tables; one that fails other than expected is left out."""
     found = []
     for package in app.packages.iter_packages():
         try:

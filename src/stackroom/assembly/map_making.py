@@ -1,7 +1,4 @@
-"""Maps of the catalogues of a library: made where they are missing, damaged or out of date, beside the records.
-
-A map is never the reason why something else fails: a build whose map cannot be written says so in a note.
-"""
+"""Maps of catalogues: made where they are missing, damaged or out of date; a build never fails for one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +38,7 @@ class MapReport:
 
 
 def refresh_map(folder: Path, shelf: Shelf, *, is_forced: bool = False) -> MapReport:
-    """Make the map of the catalogue in a folder, where that is due or forced; raise where it cannot be written.
-
-    One process at a time lays it out; another waits, and looks again whether it is still due.
-    """
+    """Make the map of the catalogue in a folder, where that is due or forced; one process at a time lays it out."""
     if shelf.reader().model is None and not (folder / MAP_FILE).exists():
         return MapReport(records=0, is_made=False)
     if (known := _find_good(folder, shelf, is_forced=is_forced)) is None:

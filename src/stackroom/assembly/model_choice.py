@@ -82,10 +82,7 @@ def get_embedder(workshop: Workshop, choice: ModelChoice) -> Embedder:
 def install_model(
     workshop: Workshop, choice: ModelChoice | None = None, *, say: Callable[[str], None], quiet: bool
 ) -> None:
-    """Install a local model where it is missing; without a choice, the one that the settings name.
-
-    Where a model that is not required cannot be had, the one of the settings takes its place.
-    """
+    """Install a local model where it is missing; without a choice, or where that may fail, the one of the settings."""
     choice = choice or ModelChoice(name=workshop.embedder.model.name)
     is_default = choice.name == workshop.embedder.model.name
     if is_default and workshop.settings.embedding.kind != "local":
@@ -120,10 +117,7 @@ def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | N
 
 
 def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, progress: Progress) -> int:
-    """Embed the records of a catalogue with another model than that of its vectors, which go on being used.
-
-    Returns the number of texts. Stopped before its end, what was embedded is kept; the switch is the caller's.
-    """
+    """Embed a catalogue's records with another model, while its vectors are used on; return the number of texts."""
     if (present := find_present_model(place, spec)) is None or present == embedder.model:
         return 0
     report = IngestReport()

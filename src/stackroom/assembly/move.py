@@ -28,10 +28,7 @@ from stackroom.text.analyser import analyse_query
 GOLDEN_ANSWERS = 100
 TOP = 10
 LEAST_EQUAL = 95
-"""How many of a hundred answers must be equal: words of former edits in an index may change the order of a few.
-
-Where they change that of more, the index is built anew, without them.
-"""
+"""How many of a hundred answers must be equal: words of former edits in an index change the order of a few, or more."""
 
 Advance = Callable[[str, int], None]
 

@@ -1,8 +1,4 @@
-"""What is to be added, and the spec that is proposed for it.
-
-An order says which table or folder is the catalogue, how it is read, and the catalogue's name. A proposal is the spec
-that is inferred from the rows of a source.
-"""
+"""What is to be added: an order says what is read, and how; a proposal is the spec that is inferred from its rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,10 +30,7 @@ from stackroom.sources.port import CellChange, Note, RowSource, describe_notes
 
 
 def _choose_main(locations: Sequence[str], options: ReadOptions, spec_name: str | None) -> tuple[str, ReadOptions]:
-    """Return the location to read, and how; of several tables that belong together, the others are joined to one.
-
-    A folder for a package, and an exported one, is read as it is.
-    """
+    """Return the location to read, and how; several tables are joined to one, unless for a package or of an export."""
     location = locations[0]
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
@@ -172,11 +165,7 @@ class ProfiledTable:
 
 
 def profile_table(source: RowSource) -> ProfiledTable:
-    """Profile the columns of a source.
-
-    A table of moderate size is read whole. Of a larger one, and of a provider, the rows are the first ones, and an even
-    spread of those after them.
-    """
+    """Profile the columns of a source: by all rows, or of many the first ones and an even spread of the rest."""
     sample = _Rows()
     problems: list[str] = []
     for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):

@@ -1,8 +1,4 @@
-"""Columns that a table lost since its catalogue was built: renamed ones are recognised by their values.
-
-The spec of a catalogue with one source is changed accordingly: a field is read from the column's new name, and one
-whose column is gone goes as well, unless another part of the spec needs it.
-"""
+"""Columns that a table lost since its catalogue was built: renamed ones are recognised by their values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress

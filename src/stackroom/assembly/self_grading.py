@@ -1,9 +1,7 @@
 """Self-grading of a catalogue in the library: its questions, its grade and its tuned weights, kept in its folder.
 
-An update of a graded catalogue is guarded: one that answers worse beyond noise is undone and refused. The view from
-before the update stays readable while the update is written, so both are asked the same questions afterwards, and only
-where enough has changed. Undoing writes the former records as new changes: nothing is lost from the history, and a
-server that is open follows.
+An update of a graded catalogue that answers worse beyond noise is undone and refused: the view from before it stays
+readable, so both are asked the same questions. Undoing writes the former records as new changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,4 @@
-"""The health of a server by its parts: control database, audit, jobs, disk, open files, embedding, catalogues.
-
-Each check is bounded in time and kept for a while, so that asking for the health often costs nothing. Reasons may have
-paths and addresses; who shows them takes these out for callers who do not administer the server.
-"""
+"""The health of a server by its parts, soon and cheaply; reasons may have paths, which others are not to be shown."""
 
 import shutil
 import time
@@ -66,10 +62,7 @@ class DiskTrend:
         self._samples: deque[tuple[float, int]] = deque()
 
     def find_problem(self, free: int, at_s: float) -> str | None:
-        """Take a sample; return that the disk fills within a day at the rate of the samples.
-
-        The rate is the lesser one of the whole time and of its later half: a build that is over is no rate.
-        """
+        """Take a sample; return that the disk fills within a day at the lesser rate of all samples and later half."""
         if not self._samples or at_s - self._samples[-1][0] >= SAMPLE_S:
             self._samples.append((at_s, free))
         while at_s - self._samples[0][0] > MOST_SPAN_S:

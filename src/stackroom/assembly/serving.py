@@ -1,9 +1,7 @@
 """The catalogues that one gate serves: those that the command line says, whatever else jobs have opened.
 
-The library is followed while a server runs: catalogues that are added, replaced or removed, and files that vanish. A
-catalogue whose folder is gone leaves the lists. It stays a condition of the server for a while, since nobody can tell a
-folder that was removed from a disk that went away; one that the command line names stays one for good. Where the whole
-library is gone, the lists stay as they are, and every catalogue fails until it is back.
+The library is followed while a server runs. A catalogue whose folder is gone leaves the lists, and stays a condition of
+the server for a while: its disk may have gone. Where the whole library is gone, every catalogue fails until it is back.
 """
 
 import logging
@@ -88,11 +86,7 @@ class ToolboxBuilder:
     def build(
         self, listed: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()
     ) -> Toolbox:
-        """Return the tools and resources over these catalogues, and the server tools.
-
-        Absent catalogues are in no list, but calls about them are answered: with a storage error that names them.
-        Those that are not served, since they are unfinished or damaged, are named alone.
-        """
+        """Return the tools over these catalogues, and the server's; a call about an absent one fails with its name."""
         behind = self._build([*listed, *absent]) if absent else None
         toolbox = self._build(listed, behind=behind)
         toolbox.unserved = tuple(unserved)

@@ -1,8 +1,4 @@
-"""Thumbnails of a catalogue's pictures: small WebP copies, made when it is built, of its files and of web addresses.
-
-They are never the reason why a build fails: what could not be made is said in a note, and tried again with the next
-update. Pictures at web addresses are fetched only where the declaration says so, through the guard of downloads.
-"""
+"""Thumbnails of a catalogue's pictures, as small WebP copies; what fails is noted, and tried with the next update."""
 
 import struct
 import tempfile

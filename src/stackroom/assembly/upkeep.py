@@ -1,9 +1,4 @@
-"""The tasks that run beside every server, whatever its transport.
-
-One looks for damage: the files of each open catalogue are compared with their checksums, indexes that are damaged are
-rebuilt, and what cannot be is a condition of the catalogue, which is looked at again until it is whole. One asks for
-newer releases, and one lays out maps that are missing or out of date, once a catalogue has been quiet for a while.
-"""
+"""The tasks beside every server: they mend damage, ask for newer releases, and lay out maps of quiet catalogues."""
 
 import logging
 import os

@@ -2,11 +2,8 @@
 
 HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it for a source
 
-A table is its sender's alone: an administrator's, or, on a server without accounts, the local user's. A file that no
-catalogue was built of is deleted after a day, and at the end of the server.
-
-A catalogue has a page for its owner, too: what there is to know of it, and commands that are run on it in a process, as
-at a terminal, one at a time for a catalogue. The report of one is kept until the next one, and with the server.
+A table is its sender's alone. A file that no catalogue was built of is deleted after a day, and at the server's end.
+A catalogue has a page for its owner, too: what there is to know of it, and commands, one at a time in a process.
 """
 
 import logging
@@ -391,10 +388,7 @@ class Uploads:
         shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def look(self, _context: TaskContext | None = None) -> None:
-        """Forget the tables that are a day old, and delete files as old that no catalogue has for a source.
-
-        While a catalogue is damaged, no file is deleted: what its sources are is not known.
-        """
+        """Forget tables a day old, and delete files of no catalogue, unless one is damaged: its sources are unknown."""
         for table in self._list():
             if self._monotonic() - table.created_at >= DAY_S and table.state is not TableState.BUILDING:
                 self._release(table)

@@ -21,10 +21,7 @@ class ColumnPart:
 
 
 def parse_column_template(template: str) -> tuple[ColumnPart, ...]:
-    """Split `"{title} ({year})"` into its columns, each with the text around it; empty if it is malformed.
-
-    Brackets belong to the column that they enclose; text before the first and after the last column, to that column.
-    """
+    """Split `"{title} ({year})"` into its columns, each with the text and brackets around it; empty if malformed."""
     columns, texts = COLUMN.findall(template), COLUMN.split(template)[::2]
     if not columns or any("{" in text or "}" in text for text in texts):
         return ()

@@ -1,7 +1,4 @@
-"""The form of `catalogue.toml`: pydantic models that refuse unknown keys.
-
-A declaration is validated here for form, and by `compiler` for meaning.
-"""
+"""The form of `catalogue.toml`: pydantic models that refuse unknown keys; `compiler` validates the meaning."""
 
 from pathlib import Path
 from typing import Any, get_origin

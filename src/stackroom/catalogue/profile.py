@@ -1,7 +1,4 @@
-"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and which row has which.
-
-The caller chooses the rows, all of a table or a sample; `infer` makes a declaration of the profiles.
-"""
+"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and which row has which."""
 
 import hashlib
 import math
@@ -541,10 +538,7 @@ SEPARATORS = (
 
 
 def find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
-    """Return the separator of lists in the different texts of a column, or an empty text if they are not lists.
-
-    `words` are those of the column's name.
-    """
+    """Return the separator of lists in the texts of a column named by these words; empty if they are not lists."""
     if is_about(words, "people") and (mark := _find_mark_of_people(texts)):
         return mark
     is_hinted = is_about(words, "lists") or is_about(words, "other_names")

@@ -1,8 +1,4 @@
-"""The compiled declaration of a catalogue, as frozen values.
-
-`catalogue.toml` is read and validated by `declaration` and compiled by `compiler`. Shelf, search, recommend and tools
-work from a `CatalogueSpec` alone.
-"""
+"""The compiled declaration of a catalogue, as frozen values; shelf, search, recommend and tools work from it alone."""
 
 import math
 from collections import Counter

@@ -1,9 +1,4 @@
-"""The few fields of a catalogue that tell most about a record, chosen from its spec alone.
-
-A field belongs to one group, by its role, its type and the words of its name: people, time, kind, tags, place, rating,
-price, measure, popularity. The first field of each group is taken, then further ones of some groups, and then others
-until there are a few. Ids, codes, links, pictures, body text and fields that repeat another are not telling.
-"""
+"""The few fields of a catalogue that tell most about a record, chosen by role, type and name from its spec alone."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,10 +64,7 @@ TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIM
 
 
 def telling_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
-    """Return the four to six most telling fields of a catalogue, or of its records of one kind; fewer if it has fewer.
-
-    A spec may name them itself; they are in its order then.
-    """
+    """Return the four to six most telling fields of a catalogue, or of a kind; in its order where a spec names them."""
     return _of_kind(spec.telling, spec, kind) or _ranked(tuple(_candidates(spec, kind)))[0]
 
 
@@ -182,10 +174,7 @@ def _number_group(words: tuple[str, ...]) -> _Group:
 
 
 def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
-    """Return the group that the last word names, else any word, else the one of the type.
-
-    `author_gender` names no author; a `stage_name` is somebody's, whatever its other words.
-    """
+    """Return the group of the last word, else of any word, else of the type: `author_gender` names no author."""
     for some, groups in (((_last_word(words),), TERM_GROUPS), (words, TERM_GROUPS[1:])):
         found = next((group for group in groups if _is_about(some, group)), None)
         if found is _Group.KIND and field.type is FieldType.TAGS:

@@ -1,8 +1,4 @@
-"""HTTP requests with a deadline for the whole exchange, whatever the server does.
-
-httpx restarts its time-outs with every byte, so a server that trickles could hold a caller for ever. A request can be
-cancelled as a whole only on an event loop, so this client runs one on a thread of its own.
-"""
+"""HTTP requests with a deadline for the whole exchange: httpx restarts its time-outs with every byte."""
 
 import asyncio
 import threading

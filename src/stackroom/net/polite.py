@@ -1,8 +1,4 @@
-"""Polite requests to public servers: rate-limited, retried with back-off, bounded in time and size.
-
-A request is retried after a connection error, a truncated body, a status such as 503, and a response that its reader
-cannot use. All other responses are left to the reader, which knows the server's format.
-"""
+"""Polite requests to public servers (rate-limited, retried, bounded in time and size), and what HTTP clients share."""
 
 import random
 import ssl

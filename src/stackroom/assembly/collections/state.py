@@ -1,9 +1,7 @@
 """The state of the collections of a place: what the last look at its tables found, in a file of the library.
 
-Whoever looks at the tables writes it; health and `doctor` read it, without LanceDB. A task beside a server looks at its
-start, and whenever the version of a table has moved: in a process of its own, since LanceDB takes seconds to load, and
-a store that hangs, or a client that crashes, touches nothing that is served. What the process writes to the library is
-followed like every change of another process. One server of a library syncs at a time.
+A task beside a server looks at its start, and whenever the version of a table has moved: in a process of its own, since
+LanceDB takes seconds to load and may hang or crash. One server of a library syncs at a time.
 """
 
 import logging

@@ -1,8 +1,7 @@
 """Collections: catalogues published as tables of a LanceDB database, and synced from them.
 
-Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library. A catalogue that is not
-from the table is left alone, except for sample data. A collection that is expected and has no table, or one that cannot
-be taken in, is skipped; the others go on. A place that fails changes nothing. This module loads LanceDB.
+Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library, unless that is from
+elsewhere. A collection that cannot be taken in is skipped. A place that fails changes nothing. This loads LanceDB.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,11 +44,7 @@ def sync_place(
     names: Sequence[str] = (),
     progress: Callable[[str], Progress] = lambda _name: lambda _report: None,
 ) -> PlaceState:
-    """Bring the library up to the tables of a place, and record what was found.
-
-    `names` are the collections that are expected; none: those of the settings, or all that have a table. `progress` is
-    asked for the report of each collection.
-    """
+    """Bring the library up to the tables of a place: those of `names`, else of the settings, else all; record it."""
     home = app.settings.home
     busy = "another process is syncing the collections of this library; try again later"
     with FileLease(home / LOCK_FILE).held(wait_s=0, busy=busy, failed=f"{home}: the collections cannot be synced"):
@@ -149,10 +144,7 @@ class _Sync:
 
 
 def find_recipe(app: App, table: LanceRows) -> Recipe:
-    """Return how the rows of a table become records.
-
-    By the spec that it was published with, or, for a table of others, by the package that takes passages.
-    """
+    """Return how rows become records: by the spec of the publisher, or by the package that takes passages."""
     if (description := table.description) is None:
         if (package := app.packages.find_folder_reader()) is None:
             raise InputError(

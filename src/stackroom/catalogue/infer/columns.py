@@ -202,10 +202,7 @@ def counts_parts(column: ColumnProfile, group: ColumnProfile) -> bool:
 
 
 def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
-    """Return the column that identifies a row, or None, and notes on the choice.
-
-    `stated` is the key that the source declares.
-    """
+    """Return the column that identifies a row, or None, and notes; `stated` is the key that the source declares."""
     named = [one for place, one in enumerate(columns) if one.name == stated or _may_be_id(one, is_first=not place)]
     notes: list[str] = []
     for column in sorted(named, key=lambda one: (one.name != stated, one.words != ("id",), not is_link(one))):

@@ -1,9 +1,4 @@
-"""Inference of a readable `catalogue.toml` from the columns of a table, with a reason for each choice.
-
-Choices depend on the form of the cells, and on the words of a column's name where cells are ambiguous. `columns` says
-which columns become fields and which is the id, `roles` chooses the title and the other roles, `fields` the types and
-uses; the end of this module writes it all down.
-"""
+"""Inference of a readable `catalogue.toml` from the columns of a table, with a reason for each choice."""
 
 import dataclasses
 import re
@@ -181,11 +176,7 @@ def infer_declaration(
     choices: Choices = NO_CHOICES,
     origins: Mapping[str, str] = NO_ORIGINS,
 ) -> Inferred:
-    """Propose a declaration for a table, or refuse one without a value; `name` and `title` are the catalogue's.
-
-    `id_column` is the primary key that the source declares, if it does; `choices` are the user's, and come first;
-    `origins` are the columns that were joined from other tables, and where each is from.
-    """
+    """Propose a declaration for a table, or refuse one without a value; `choices` are the user's, and come first."""
     if not columns or not columns[0].rows:
         raise InputError("it has no rows, so the types of its columns cannot be inferred; give a table with rows")
     names = field_names(columns)
@@ -396,10 +387,7 @@ SEARCH_IN_TOML = {FieldRole.TITLE: "{ boost = 0.25, fuzzy = true }", FieldRole.A
 def write_toml(
     name: str, title: str, fields: Sequence[InferredField], *, identity: Mapping[str, str | None], most_popular: float
 ) -> str:
-    """Return the declaration as TOML.
-
-    `identity` has the column of the `id` or of the `group`, `most_popular` the greatest number of a popularity.
-    """
+    """Return the declaration as TOML; `identity` has the column of the `id` or of the `group`."""
     head = {"name": name, "title": title, "summary": _summary(title, fields), **identity}
     lines = [f"{key} = {_text_in_toml(text)}" for key, text in head.items() if text]
     blocks = ["\n".join(lines), *map(field_in_toml, fields), *_signals_in_toml(fields, most_popular)]
