@@ -229,11 +229,8 @@ WIDER_FORMS = (
     (Form.NUMBER, {Form.NUMBER, Form.WHOLE, Form.YEAR}),
     (Form.CODE, {Form.CODE, Form.WHOLE, Form.YEAR}),
     (Form.DATE, {Form.DATE, Form.YEAR}),
-    (Form.URL, {Form.URL}),
-    (Form.BOOLEAN, {Form.BOOLEAN}),
-    (Form.LIST, {Form.LIST}),
+    *((form, {form}) for form in (Form.URL, Form.BOOLEAN, Form.LIST, Form.BYTES)),
     (Form.OBJECT, {Form.OBJECT, Form.LIST}),
-    (Form.BYTES, {Form.BYTES}),
 )
 """Form of a column → forms that its cells may have; the first that fits all cells applies."""
 PLAIN_NUMBERS = frozenset({Form.NUMBER, Form.WHOLE, Form.YEAR})
@@ -485,8 +482,9 @@ class _Cells:
 
 def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
     """Return for each cell its place among the different cells, and those in the order of first occurrence."""
-    kinds = set(map(type, cells))
-    keys = cells if kinds <= {str, type(None)} else [_key(cell) for cell in cells]
+    plain = (str, type(None))
+    is_plain = set(map(type, cells)) <= {*plain}
+    keys = cells if is_plain else [cell if isinstance(cell, plain) else (type(cell), text_of(cell)) for cell in cells]
     firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     found = np.fromiter(map(places.__getitem__, keys), dtype=np.int32, count=len(cells))
@@ -499,13 +497,6 @@ def _find_text(raw: Any) -> str | None:
         return None if is_nothing(raw) else text_of(raw)
     text = raw.strip()
     return None if text in NOTHING else text
-
-
-def _key(cell: Any) -> Any:
-    """Return a key that equals that of cells with the same value and type alone."""
-    if cell is None or isinstance(cell, str):
-        return cell
-    return type(cell), text_of(cell)
 
 
 def _merged_units(units: Counter[str]) -> dict[str, int]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum, auto
 from functools import lru_cache
+from itertools import takewhile
 
 from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
@@ -29,17 +30,7 @@ class _Group(StrEnum):
 
 
 SHOWN_FIRST = list(_Group).index
-BY_WEIGHT = (
-    _Group.PEOPLE,
-    _Group.TIME,
-    _Group.RATING,
-    _Group.PRICE,
-    _Group.KIND,
-    _Group.PLACE,
-    _Group.TAGS,
-    _Group.MEASURE,
-    _Group.POPULARITY,
-)
+BY_WEIGHT = tuple(map(_Group, ("people", "time", "rating", "price", "kind", "place", "tags", "measure", "popularity")))
 """The groups, that of which a field is missed most first."""
 SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
 """The groups of which a second field tells something new."""
@@ -50,10 +41,7 @@ COUNTED = (_Group.RATING, _Group.POPULARITY)
 NAMING_ROLES = (FieldRole.TITLE, FieldRole.ALTERNATIVES, FieldRole.BODY)
 POINTING_ROLES = (FieldRole.PICTURE, FieldRole.LINK)
 GROUP_OF_ROLE = {
-    FieldRole.PEOPLE: _Group.PEOPLE,
-    FieldRole.TIME: _Group.TIME,
-    FieldRole.PLACE: _Group.PLACE,
-    FieldRole.POPULARITY: _Group.POPULARITY,
+    role: _Group(role.value) for role in (FieldRole.PEOPLE, FieldRole.TIME, FieldRole.PLACE, FieldRole.POPULARITY)
 }
 NUMBERS = (FieldType.INT, FieldType.FLOAT)
 LISTS = (FieldType.TAGS, FieldType.TEXTS)
@@ -190,11 +178,9 @@ def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
 
 def _last_word(words: tuple[str, ...]) -> str:
     """Return the word that a name turns on: `club` in `club_name`, `place` in `place_of_birth`."""
-    end = next(
-        (number for number, word in enumerate(words) if number and word in words_about("telling_before_details")),
-        len(words),
-    )
-    return next((word for word in reversed(words[:end]) if word not in words_about("telling_empty")), words[-1])
+    details = words_about("telling_before_details")
+    before = words[:1] + tuple(takewhile(lambda word: word not in details, words[1:]))
+    return next((word for word in reversed(before) if word not in words_about("telling_empty")), words[-1])
 
 
 def _is_about(words: Iterable[str], topic: str) -> bool:

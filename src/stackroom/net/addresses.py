@@ -45,29 +45,13 @@ INWARD = "the address leads to a network that is not public"
 INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
 """Host names and suffixes of internal or unroutable hosts."""
 
-INWARD_IPV4 = tuple(
-    ipaddress.IPv4Network(one)
-    for one in (
-        "168.63.129.16/32",  # a cloud's metadata service at a public address
-        "192.0.0.0/24",
-        "192.31.196.0/24",
-        "192.52.193.0/24",
-        "192.88.99.0/24",
-        "192.175.48.0/24",
-        "224.0.0.0/4",
-    )
-)
+INWARD_IPV4_TEXT = "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 224.0.0.0/4"
+CLOUD_METADATA = "168.63.129.16/32"  # a service of a cloud at a public address
+INWARD_IPV4 = tuple(map(ipaddress.IPv4Network, (CLOUD_METADATA, *INWARD_IPV4_TEXT.split())))
 """Networks that are not public although `ipaddress` takes them, or a part of them, for global."""
 PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
-INWARD_IPV6 = tuple(
-    ipaddress.IPv6Network(one)
-    for one in (
-        "2001::/23",  # Teredo, benchmarking, identifiers that are not addresses
-        "2002::/16",  # 6to4: embeds an IPv4 address
-        "2620:4f:8000::/48",
-        "3fff::/20",
-    )
-)
+INWARD_IPV6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2002::/16", "2620:4f:8000::/48", "3fff::/20")))
+"""Among them Teredo, benchmarking and identifiers that are no addresses (2001::/23), and 6to4 (2002::/16)."""
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
 

@@ -127,13 +127,9 @@ class PoliteGetter:
                     raise UnavailableError(
                         f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
                     ) from error
-                self.clock.sleep(self._wait_s(attempt, error.retry_after_s))
-
-    def _wait_s(self, attempt: int, asked_s: float) -> float:
-        """Return the wait after a failure: the back-off, or Retry-After where it is longer."""
-        first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
-        backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
-        return max(backed_off_s, min(asked_s, longest_s))
+                first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
+                backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
+                self.clock.sleep(max(backed_off_s, min(error.retry_after_s, longest_s)))
 
     def _ask(self, params: Mapping[str, str | int]) -> Fetched:
         headers = {"User-Agent": USER_AGENT, **self.headers}

@@ -272,14 +272,8 @@ PLAIN_FIELDS: Mapping[Form, tuple[FieldType, str]] = {
 }
 """Form of a column → the type of its field, and why."""
 MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {
-    Form.YEAR: _number,
-    Form.WHOLE: _number,
-    Form.NUMBER: _number,
-    Form.QUANTITY: _quantity,
-    Form.BRACKET: _bracket,
-    Form.CODE: _code,
-    Form.DATE: _date,
-    Form.TEXT: _text,
+    **dict.fromkeys((Form.YEAR, Form.WHOLE, Form.NUMBER), _number),
+    **{Form.QUANTITY: _quantity, Form.BRACKET: _bracket, Form.CODE: _code, Form.DATE: _date},
 }
 
 
