@@ -6,7 +6,7 @@ import importlib.resources
 import re
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -181,16 +181,7 @@ def add_catalogue(
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
         update = _Update(
-            workshop=workshop,
-            source=source,
-            recipe=recipe,
-            place=place,
-            shelf=shelf,
-            embedder=embedder,
-            request=request,
-            replaces_samples=replaces_samples,
-            guard=guard,
-            adopted=adopted,
+            workshop, source, recipe, place, shelf, embedder, request, guard, adopted, replaces_samples=replaces_samples
         )
         is_abandoned = False
         try:
@@ -207,7 +198,7 @@ def add_catalogue(
     return report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Update:
     """One update of a catalogue from a source, on its open shelf."""
 
@@ -218,16 +209,13 @@ class _Update:
     shelf: BuildableShelf
     embedder: Embedder | None
     request: IngestRequest
-    replaces_samples: bool
     guard: UpdateGuard | None
-    adopted: str | None = None
+    adopted: str | None
     """The source whose place this one takes."""
+    replaces_samples: bool = field(kw_only=True)
 
     def run(self, progress: Progress) -> IngestReport:
-        """Write what has changed, so that it is found by words, then embed and derive the rest.
-
-        The update of a graded catalogue is embedded and judged before it is seen, and undone where it is refused.
-        """
+        """Write what has changed, then embed and derive the rest; that of a graded catalogue is judged unseen."""
         if self.guard is not None:
             return self._run_guarded(self.guard, progress)
         with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:

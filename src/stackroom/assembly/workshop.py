@@ -98,11 +98,7 @@ def with_own_words(loaded: LoadedSpec, installed: Installed) -> LoadedSpec:
 
 
 def _find_pending_spec(folder: Path) -> Path | None:
-    """Return the spec of a release that the records follow already, although its file is not in its place yet.
-
-    The new spec is beside the catalogue before the transaction that commits a release, and takes the place of the
-    former one after it. In between, and after a kill, the mark that the transaction left in the store decides.
-    """
+    """Return the spec of a release that waits to take the former one's place, where the store has its mark."""
     path = folder / PACK_FOLDER / NEXT_SPEC_FILE
     if not path.is_file():
         return None

@@ -214,10 +214,7 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
 
 
 def choose_key(columns: Sequence[ColumnProfile], title: Sequence[ColumnProfile]) -> tuple[str, str]:
-    """Return the template of ids where no column is one, and a note on it; an empty template where none would last.
-
-    It is the title if that differs in nearly every row, else a short text that does, else the title with what repeats.
-    """
+    """Return the template of ids where no column is one, and a note: the title, or a short text that is unique."""
     texts = [column for column in columns if column.form is Form.TEXT and not column.is_list]
     unique = [one for one in texts if one.is_unique and one.rows >= FEWEST_ROWS and one.longest <= LONGEST_KEY]
     key = title if len(title) == 1 and title[0].naming_share >= GOOD_NAMING else (unique[:1] or title)
