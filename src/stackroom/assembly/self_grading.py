@@ -55,9 +55,8 @@ def grade_catalogue(app: App, name: str, count: int, *, asking: Asking = lambda 
     questions = [*(load_own_questions(own, reader) if own.is_file() else ())]
     questions += write_golden_set(reader, catalogue.spec, count)
     if not questions:
-        raise InputError(
-            f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write some in {own}"
-        )
+        message = f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write some in {own}"
+        raise InputError(message)
     asked = []
     for one in Asker(reader=reader, spec=catalogue.spec, embed=embed_for(reader, app.embedder_of)).ask(questions):
         asked.append(one)

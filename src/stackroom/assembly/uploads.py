@@ -272,9 +272,8 @@ class Uploads:
             if offset != table.received:
                 raise ConflictError(f"'offset': {offset} is not where the next piece begins, which is {table.received}")
             if table.received + len(piece) > table.size_bytes:
-                raise TooLargeError(
-                    f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it; send less"
-                )
+                message = f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it; send less"
+                raise TooLargeError(message)
             try:
                 with table.path.open("ab") as file:
                     file.truncate(offset)

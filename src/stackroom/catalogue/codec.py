@@ -29,9 +29,8 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise StorageError(
-            f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}; run: stackroom doctor"
-        ) from error
+        message = f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}; run: stackroom doctor"
+        raise StorageError(message) from error
     fields = document["fields"]
     for name, value in fields.items():
         if isinstance(value, list):  # most are not, and every record that is fetched comes through here

@@ -166,9 +166,8 @@ class AddressGuard:
         try:
             found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
         except (OSError, UnicodeError) as error:
-            raise UnavailableError(
-                f"the name '{host}' cannot be resolved; check its spelling, or try again later"
-            ) from error
+            message = f"the name '{host}' cannot be resolved; check its spelling, or try again later"
+            raise UnavailableError(message) from error
         if not found:
             raise UnavailableError(f"the name '{host}' has no address; check its spelling, or try again later")
         return tuple(_resolved(host, one) for one in dict.fromkeys(found))
@@ -224,9 +223,8 @@ def join_url(base: str, location: str) -> str:
     try:
         return urljoin(base, location)
     except ValueError as error:
-        raise InvalidUrlError(
-            f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
-        ) from None
+        message = f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
+        raise InvalidUrlError(message) from None
 
 
 def _find_address(host: str) -> Address | None:

@@ -103,9 +103,8 @@ class Library:
         order = self._order(table, name, package, spec, options or ReadOptions())
         losses = order.source.measure_losses()
         if losses.are_grave and not accept_losses:
-            raise InputError(
-                f"{order.location}: {losses}; nothing was built; accept_losses=True builds it without them"
-            )
+            message = f"{order.location}: {losses}; nothing was built; accept_losses=True builds it without them"
+            raise InputError(message)
         recipe = order.recipe or (find_own_recipe(self._app, order.name) if choices == NO_CHOICES else None)
         if recipe is None:
             recipe = own_recipe(profile_table(order.source).propose(name=order.name, choices=choices).loaded)

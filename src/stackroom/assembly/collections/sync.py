@@ -147,16 +147,14 @@ def find_recipe(app: App, table: LanceRows) -> Recipe:
     """Return how rows become records: by the spec of the publisher, or by the package that takes passages."""
     if (description := table.description) is None:
         if (package := app.packages.find_folder_reader()) is None:
-            raise InputError(
-                "others wrote the table, and no installed package takes passages of texts; install one with pip"
-            )
+            message = "others wrote the table, and no installed package takes passages of texts; install one with pip"
+            raise InputError(message)
         return package_recipe(package)
     if description.get("declaration"):
         return own_recipe(LoadedSpec.of(str(description["declaration"]), origin=table.name))
     if (layout := str(description["catalogue"])) not in app.packages.names:
-        raise InputError(
-            f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
-        )
+        message = f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
+        raise InputError(message)
     return package_recipe(app.packages.get(layout))
 
 
