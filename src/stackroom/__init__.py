@@ -14,15 +14,15 @@ LAYOUTS = {"records": 2, "accounts": 10}
 
 _PUBLIC = {
     "Catalogue": "stackroom.python.catalogue:Catalogue",
-    "Change": "stackroom.python.results:Change",
+    "Change": "stackroom.python.catalogue:Change",
     "ExpectedError": "stackroom.errors:ExpectedError",
-    "Explanation": "stackroom.python.results:Explanation",
+    "Explanation": "stackroom.python.catalogue:Explanation",
     "InputError": "stackroom.errors:InputError",
     "Library": "stackroom.python.library:Library",
     "NotFoundError": "stackroom.errors:NotFoundError",
-    "Record": "stackroom.python.results:Record",
-    "Results": "stackroom.python.results:Results",
-    "Table": "stackroom.python.results:Table",
+    "Record": "stackroom.python.catalogue:Record",
+    "Results": "stackroom.python.catalogue:Results",
+    "Table": "stackroom.python.catalogue:Table",
     "open": "stackroom.python.library:open_library",
 }
 

@@ -21,8 +21,7 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import load_target
-from stackroom.python.catalogue import Catalogue, as_filters, list_whole
-from stackroom.python.results import Record, Results, text_columns
+from stackroom.python.catalogue import Catalogue, Record, Results, as_filters, list_whole, text_columns
 from stackroom.settings import load_settings
 from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions
