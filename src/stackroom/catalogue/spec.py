@@ -10,7 +10,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from stackroom.catalogue.column_template import ColumnPart, compose, parse_column_template
-from stackroom.catalogue.labels import UNSAID, label_of, plain_label, time_unit_of, value_in_words
+from stackroom.catalogue.column_words import UNSAID, label_of, plain_label, time_unit_of, value_in_words
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
 from stackroom.text.cells.values import canonical_unit
 from stackroom.text.tokens import plain_text

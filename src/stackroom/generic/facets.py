@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.catalogue.labels import label_of
+from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.buckets import round_width, usual_range

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from stackroom.catalogue.labels import label_of
+from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord, RecordForm, shape_records

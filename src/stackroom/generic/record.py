@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.labels import TIME_UNITS, label_of, length_in_words
+from stackroom.catalogue.column_words import TIME_UNITS, label_of, length_in_words
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
 from stackroom.catalogue.telling import FEWEST, rank_fields, telling_fields
 from stackroom.errors import InputError

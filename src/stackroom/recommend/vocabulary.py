@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import NamedTuple
 
-from stackroom.catalogue.labels import plain_label
+from stackroom.catalogue.column_words import plain_label
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, TotalSpec
 from stackroom.model.scope import KIND_FIELD, TIMES, Range, Scope, Visibility
 from stackroom.search.moods import mood_tones

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from stackroom.catalogue.labels import label_of
+from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key

@@ -2,8 +2,8 @@
 
 import pytest
 
+from stackroom.catalogue.column_words import label_of, length_in_words, value_in_words
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.labels import label_of, length_in_words, value_in_words
 from stackroom.catalogue.spec import FieldSpec, FieldType
 
 pytestmark = pytest.mark.row("Z16")

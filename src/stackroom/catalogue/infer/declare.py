@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from stackroom.catalogue.column_template import COLUMN, parse_column_template
-from stackroom.catalogue.column_words import is_about, name_words
+from stackroom.catalogue.column_words import is_about, label_of, name_words
 from stackroom.catalogue.compiler import DEFAULT_FILTER, ROLE_TYPES
 from stackroom.catalogue.infer.columns import (
     QUESTION_WORDS,
@@ -38,7 +38,6 @@ from stackroom.catalogue.infer.fields import (
     field_of_type,
     title_columns,
 )
-from stackroom.catalogue.labels import label_of
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
