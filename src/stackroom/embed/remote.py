@@ -16,8 +16,7 @@ from stackroom.background.threads import new_pool
 from stackroom.errors import UnavailableError
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.net.addresses import shown_address
-from stackroom.net.deadline import DeadlineClient
-from stackroom.net.polite import describe_failure
+from stackroom.net.polite import DeadlineClient, describe_failure
 from stackroom.settings import EmbeddingSettings
 
 DOCUMENT_TIMEOUT_FACTOR = 30

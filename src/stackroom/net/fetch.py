@@ -2,7 +2,7 @@
 
 Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or connection reuse. Bodies
 with a content encoding are refused, since their decompressed size is unknown. A download has a deadline as a whole, on
-an event loop of its own, as in `net.deadline`.
+an event loop of its own, as in `net.polite`.
 """
 
 import asyncio

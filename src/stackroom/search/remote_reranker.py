@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import orjson
 
-from stackroom.net.deadline import DeadlineClient
+from stackroom.net.polite import DeadlineClient
 from stackroom.settings import RerankSettings
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stackroom.net.deadline import DeadlineClient
+from stackroom.net.polite import DeadlineClient
 
 
 def test_whoever_waits_for_an_answer_is_let_go_when_the_client_is_closed(embedding_server: Any) -> None:
