@@ -159,32 +159,26 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
 
 
 def _field_problems(field: FieldSpec) -> Iterable[str]:
-    place = f"'fields.{field.name}'"
-    if not FIELD_NAME.fullmatch(field.name):
-        yield f"{place}: a field name starts with a lower-case letter and has letters, digits and '_' only"
-    if (field.searched or field.as_name) and field.type not in TERM_TYPES:
-        yield f"{place}: a field of type {field.type} cannot be searched as text"
-    if field.filter is FilterKind.RANGE and field.type in TERM_TYPES:
-        yield f"{place}: only int, float and date fields can be filtered by range"
-    if field.filter not in (None, FilterKind.RANGE) and field.type in NUMERIC_TYPES:
-        yield f"{place}: a field of type {field.type} can be filtered by range only"
-    if field.filter is not None and field.type is FieldType.JSON:
-        yield f"{place}: a field of type json cannot be filtered"
-    if field.facet and field.type not in TERM_TYPES:
-        yield f"{place}: a field of type {field.type} has no facets"
-    if field.split and field.type not in LIST_TYPES:
-        yield f"{place}: 'split' is for text[] and tag[]"
-    if field.type is FieldType.ENUM and not field.values:
-        yield f"{place}: an enum lists its 'values'"
-    if (field.at_least is not None or field.at_most is not None) and field.type not in BOUNDED_TYPES:
-        yield f"{place}: 'at_least' and 'at_most' are for int and float"
-    if field.at_least is not None and field.at_most is not None and field.at_least > field.at_most:
-        yield f"{place}: 'at_least' is more than 'at_most': {field.bounds}"
-    if field.names_file and field.type is not FieldType.TEXT:
-        yield f"{place}: 'names_file' is for text"
-    if field.role and field.type not in ROLE_TYPES[field.role]:
-        wanted = " or ".join(sorted(ROLE_TYPES[field.role]))
-        yield f"{place}: role '{field.role}' needs type {wanted}, not {field.type}"
+    kind, least, most = field.type, field.at_least, field.at_most
+    is_term, is_range = kind in TERM_TYPES, field.filter is FilterKind.RANGE
+    is_crossed = least is not None and most is not None and least > most
+    role_types = ROLE_TYPES[field.role] if field.role else {kind}
+    named = "a field name starts with a lower-case letter and has letters, digits and '_' only"
+    checks = (
+        (not FIELD_NAME.fullmatch(field.name), named),
+        ((field.searched or field.as_name) and not is_term, f"a field of type {kind} cannot be searched as text"),
+        (is_range and is_term, "only int, float and date fields can be filtered by range"),
+        (field.filter and not is_range and field.is_numeric, f"a field of type {kind} can be filtered by range only"),
+        (field.filter and kind is FieldType.JSON, "a field of type json cannot be filtered"),
+        (field.facet and not is_term, f"a field of type {kind} has no facets"),
+        (field.split and kind not in LIST_TYPES, "'split' is for text[] and tag[]"),
+        (kind is FieldType.ENUM and not field.values, "an enum lists its 'values'"),
+        (field.bounds and kind not in BOUNDED_TYPES, "'at_least' and 'at_most' are for int and float"),
+        (is_crossed, f"'at_least' is more than 'at_most': {field.bounds}"),
+        (field.names_file and kind is not FieldType.TEXT, "'names_file' is for text"),
+        (kind not in role_types, f"role '{field.role}' needs type {' or '.join(sorted(role_types))}, not {kind}"),
+    )
+    yield from (f"'fields.{field.name}': {problem}" for is_wrong, problem in checks if is_wrong)
 
 
 def _role_problems(fields: Collection[FieldSpec]) -> Iterable[str]:
