@@ -41,9 +41,7 @@ class Workshop:
     def embedder_of(self, model: ModelId | None) -> Embedder:
         """Return the embedder of a model; the one that the settings name where there is none."""
         default = self.embedder
-        if model is None or model == default.model:
-            return default
-        return self.find_local(model.name) or default
+        return default if model is None or model == default.model else self.find_local(model.name) or default
 
     def embedder_named(self, name: str) -> Embedder:
         """Return the embedder of this name; one that fails with the reason where it is not installed."""

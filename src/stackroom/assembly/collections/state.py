@@ -86,9 +86,7 @@ def find_place(settings: Settings) -> str | None:
     """Return the database that collections are synced from; None where none is set, and the default is not there."""
     collections = settings.collections
     place = resolve_place(collections.place)
-    if collections.is_given or (not is_remote(place) and Path(place).is_dir()):
-        return place
-    return None
+    return place if collections.is_given or (not is_remote(place) and Path(place).is_dir()) else None
 
 
 def resolve_place(place: str) -> str:
