@@ -76,7 +76,6 @@ class App(Workshop):
         self.background = Background()
         """The tasks beside the calls; started by whoever serves."""
         self.own_records = OwnRecords(settings.home)
-        """The storage of what belongs to users."""
 
     @cached_property
     def query_embedder(self) -> WatchedEmbedder:

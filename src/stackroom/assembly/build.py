@@ -107,7 +107,6 @@ if TYPE_CHECKING:
 FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
 """Loaded for catalogues that were graded: it searches."""
 MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
-"""Loaded for catalogues with pictures."""
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
 READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
 WAIT_S = 10.0

@@ -140,7 +140,6 @@ DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOL
 """Parts of a catalogue's folder that are made again from the rest."""
 TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 AUDIT_DAYS, LOGS_DAYS, BACKUPS = 365, 180, 3
-"""How long audit rows and events are kept, and how many back-ups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +150,6 @@ class MaintainedLibrary:
     control: Control
     parts: ServerParts = NO_PARTS
     backups: int = BACKUPS
-    """How many back-ups are kept."""
     now: Callable[[], datetime] = utc_now
 
     def list_catalogues(self) -> list[str]:

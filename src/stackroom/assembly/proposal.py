@@ -115,7 +115,6 @@ class Proposal:
     loaded: LoadedSpec
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
-    """Remarks on the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +129,6 @@ class ProfiledTable:
     origins: Mapping[str, str]
     """The columns that the source joins from other tables, and where each is from."""
     notes: tuple[Note, ...] = ()
-    """Remarks on the source."""
 
     def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
         """Infer a spec with the user's choices; its name is the nearest valid one to `name`, its title made of it."""

@@ -23,7 +23,6 @@ from stackroom.sources.port import RowSource
 from stackroom.text.cells.values import is_nothing
 
 COMPARED = 500
-"""How many rows and records are compared."""
 LEAST_ALIKE = 0.8
 """The share of a column's values that the field has as well."""
 Rows = Sequence[Mapping[str, Any]]

@@ -81,7 +81,6 @@ class ToolboxBuilder:
     choice: ToolChoice
     server_tools: ServerTools
     note_problems: Callable[[str, Sequence[Problem]], None]
-    """Notes what is wrong with a catalogue."""
 
     def build(
         self, listed: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()

@@ -36,7 +36,6 @@ SHARE = 0.003
 RELEASE_CHECKER = "stackroom.packs.check:ReleaseChecker"
 """Slow to import; loaded when the task runs."""
 FIRST_CHECK_S = 10.0
-"""How long after the start it begins."""
 PAUSE_S = 600.0
 """The pause before it sees again whether a check is due; catalogues may have come meanwhile."""
 FIRST_MAP_S = 10.0
@@ -50,7 +49,6 @@ GRACE = timedelta(minutes=10)
 """How old the note of a call has to be: a younger one may be of a call that another server is still running."""
 State = list[tuple[int, int]]
 RunMap = Callable[[str, Checkpoint], str]
-"""Makes the map of a catalogue, and returns a report."""
 
 
 class DamageTask:

@@ -117,7 +117,6 @@ FOLDER = "tables"
 PIECE_BYTES = 2 * 2**20
 """The size of a piece that is suggested; the largest body of the server is twice that."""
 MOST_TABLES = 8
-"""The most tables that wait to be built."""
 MOST_PROCESSES = 2
 LOOK_S, DAY_S = 30.0, 86_400.0
 END_S = 10.0

@@ -96,7 +96,6 @@ DEFAULT_FILTER = {
 
 HOW_READ = {"path", "split", "template", "marked", "take", "unit", "decimal_comma", "date_order"}
 NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file", "brackets"}
-"""Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 READ_TYPES = {
@@ -120,7 +119,6 @@ ROLE_TYPES = {
 
 
 AS_DECLARED = ("name", "title", "summary", "editable", "fetch_pictures", "embed", "recommend", "preferences", "known")
-"""Keys of a declaration that a spec has as they are."""
 
 
 def _digest(declaration: Declaration) -> str:

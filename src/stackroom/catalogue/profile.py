@@ -208,8 +208,7 @@ CELL_READERS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
 
 
 FEW_VALUES = 40
-NONE = -1
-"""The code of an empty cell."""
+NONE = -1  # the code of an empty cell
 MOSTLY = 0.95
 """The share of cells that make a column one of numbers, dates or links, whatever the others are."""
 WORDS_FOR_NONE = 2
@@ -254,7 +253,6 @@ class ColumnProfile:
     distinct: int
     forms: Mapping[Form, int]
     distinct_of: Mapping[Form, int]
-    """The number of different cells of each form."""
     units: Mapping[str, int]
     """The units of numbers, the most frequent first, with the number of cells that have each."""
     date_orders: Mapping[str, int]
@@ -267,13 +265,10 @@ class ColumnProfile:
     common_share: float
     """The share of cells with one of the most common values."""
     separator: str
-    """The separator of lists within texts."""
     distinct_items: int
-    """The number of distinct values in lists."""
     mean_item_length: float
     has_url_items: bool
     has_number_items: bool
-    """Whether the values in lists are numbers alone."""
     fingerprint: str
     """A digest that is equal for columns with equal cells in every row."""
     codes: Codes = field(repr=False, compare=False)
@@ -282,7 +277,6 @@ class ColumnProfile:
     numbers: Numbers = field(repr=False, compare=False)
     """The number that each of `texts` is, if it is one."""
     is_sample: bool = False
-    """Whether the rows are a sample of the table's."""
     decimal_marks: DecimalMarks = PLAIN_MARKS
 
     @cached_property

@@ -31,7 +31,6 @@ from stackroom.net.polite import (
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
-"""How many of a host's IP addresses are tried."""
 POLL_S = 0.1
 CLOSE_S = 5.0
 LATER_STATUSES = RETRIED_STATUSES | {408, 425}

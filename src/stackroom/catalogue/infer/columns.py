@@ -23,7 +23,6 @@ ALTERNATIVE = re.compile(
 )
 NAME_LENGTH = 60
 RESERVED = frozenset({"id", "kind", "catalogue", "score", "json", "limit"})
-"""Names that records or commands use for something else."""
 INSTEAD = {"id": "source_id", "kind": "kind_2"}
 YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
