@@ -105,11 +105,7 @@ class ChildProcess:
         return self._process.poll()
 
     def finish(
-        self,
-        *,
-        longest_s: float,
-        given: bytes | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
+        self, *, longest_s: float, given: bytes | None = None, checkpoint: Callable[[], None] = lambda: None
     ) -> tuple[bytes, bytes]:
         """Return what it wrote to its pipes until it ended; UnavailableError where that takes too long.
 

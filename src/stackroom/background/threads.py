@@ -76,12 +76,7 @@ class BoundedCheck:
     """Runs a check that returns a problem, or None where all is well."""
 
     def __init__(
-        self,
-        check: Callable[[], str | None],
-        *,
-        name: str,
-        fresh_s: float = 2.0,
-        wait_s: float = WAIT_S,
+        self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = WAIT_S
     ) -> None:
         self._check = check
         self._name = name

@@ -152,9 +152,5 @@ class CatalogueConditions:
     def _shown(self, known: _Failing) -> Condition:
         retry_in_s = max(0.0, known.retry_at - self._monotonic())
         return Condition(
-            catalogue=known.catalogue,
-            cause=known.cause,
-            reason=known.reason,
-            since=known.since,
-            retry_in_s=retry_in_s,
+            catalogue=known.catalogue, cause=known.cause, reason=known.reason, since=known.since, retry_in_s=retry_in_s
         )

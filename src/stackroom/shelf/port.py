@@ -297,11 +297,7 @@ class ShelfWriter(Protocol):
     """The writing side: the only way in which records change."""
 
     def apply(
-        self,
-        changes: Sequence[Change],
-        *,
-        author: Author = LOCAL,
-        expected: Mapping[RecordId, int] | None = None,
+        self, changes: Sequence[Change], *, author: Author = LOCAL, expected: Mapping[RecordId, int] | None = None
     ) -> int:
         """Commit the changes durably, all or none, and return the number of the last change.
 

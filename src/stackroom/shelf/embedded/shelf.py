@@ -175,11 +175,7 @@ class EmbeddedShelf:
         return self.store
 
     def apply(
-        self,
-        changes: Sequence[Change],
-        *,
-        author: Author = LOCAL,
-        expected: Mapping[RecordId, int] | None = None,
+        self, changes: Sequence[Change], *, author: Author = LOCAL, expected: Mapping[RecordId, int] | None = None
     ) -> int:
         """Commit the changes durably, all or none, and return the number of the last change."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):

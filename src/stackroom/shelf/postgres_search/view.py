@@ -485,11 +485,7 @@ class PostgresqlView(StoreView):
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the index."""
         ((documents,),) = self.snapshot.rows("SELECT count(*) FROM documents")
-        return {
-            "generation": self.snapshot.generation,
-            "text_change_no": self.change_no,
-            "text_documents": documents,
-        }
+        return {"generation": self.snapshot.generation, "text_change_no": self.change_no, "text_documents": documents}
 
     def _sample(self, selection: Selection) -> tuple[str, float]:
         """Return the sample of documents that is read for counts, and its share; an empty one means all."""
@@ -508,11 +504,7 @@ class PostgresqlView(StoreView):
                 if len(self._selections) >= CACHED_SELECTIONS:
                     self._selections.clear()
                 self._selections[conditions] = select(
-                    conditions,
-                    snapshot=self.snapshot,
-                    spec=self.spec,
-                    classes=self.classes,
-                    is_limited=self.is_limited,
+                    conditions, snapshot=self.snapshot, spec=self.spec, classes=self.classes, is_limited=self.is_limited
                 )
             return self._selections[conditions]
 
