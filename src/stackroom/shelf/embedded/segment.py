@@ -23,8 +23,7 @@ from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
 from stackroom.shelf.columns import Columns, Mask, TermColumn, TermColumnBuilder, TextColumn, TextColumnBuilder
-from stackroom.shelf.embedded.sketches import Sketches
-from stackroom.shelf.embedded.vectors import VectorTable, build_vector_table
+from stackroom.shelf.embedded.vectors import Sketches, VectorTable, build_vector_table
 from stackroom.shelf.spool import Spool, iter_blocks
 from stackroom.shelf.terms import ColumnValues, number_fields, term_fields, text_columns
 from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields

@@ -8,8 +8,7 @@ import pytest
 from stackroom.model.vectors import Vector
 from stackroom.shelf.columns import Mask
 from stackroom.shelf.embedded import vectors as module
-from stackroom.shelf.embedded.sketches import build_sketches
-from stackroom.shelf.embedded.vectors import VectorTable, _top, build_vector_table
+from stackroom.shelf.embedded.vectors import VectorTable, _top, build_sketches, build_vector_table
 
 ROWS = 6_000
 DIMENSION = 64
