@@ -22,10 +22,10 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.serve.http.rest import NOTES_HEADER, content_reply
 from stackroom.serve.mcp_server import resource_contents
+from stackroom.shelf.embedded.checks import check_store
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.embedded.store_check import check_store
 from stackroom.shelf.lock import EmbeddingElsewhereError
-from stackroom.shelf.port import Embedding, Put
+from stackroom.shelf.port import Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
@@ -296,9 +296,9 @@ def test_a_damaged_copy_gets_its_vectors_from_the_database_again(server_of: Open
     store = shelf_of(stock).store
     with closing(store.connect()) as db:
         db.execute("UPDATE embeddings SET vector = zeroblob(64)")
-    assert [problem.message for problem in check_store(store) if "vectors" in problem.message]
+    assert [problem.message for problem in check_store(store, never_stop) if "vectors" in problem.message]
     shelf_of(stock).mend()
-    assert list(check_store(store)) == []
+    assert list(check_store(store, never_stop)) == []
     assert list(store.embeddings_of([store.list_keys()[0]], MODEL))
 
 

@@ -26,13 +26,12 @@ from stackroom.library import PLACE_FILE
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.index_check import REBUILD, IndexedView, check_index
+from stackroom.shelf.embedded.checks import REBUILD, IndexedView, check_index, check_store, mend_store, seal_store
 from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
 from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, open_segment, with_late_vectors
 from stackroom.shelf.embedded.shelf_index import BEHIND, INDEX_FORMAT, ShelfIndex
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store, Switch
-from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock, EmbeddingElsewhereError
 from stackroom.shelf.port import (
     INDEX_PART,
@@ -133,7 +132,7 @@ class EmbeddedShelf:
         with self._guard:
             if self.store.has_written and not self._lock.is_held():
                 with suppress(StorageError):
-                    seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S))
+                    seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S), never_stop)
             self.store.close()
             self._forget()
 

@@ -10,10 +10,9 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, InputError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.model.hits import Promises
-from stackroom.shelf.embedded.index_check import IndexedView, check_index
+from stackroom.shelf.embedded.checks import IndexedView, check_index, damaged_records
 from stackroom.shelf.embedded.shelf import READER_LOCK_TIMEOUT_S, READER_WAIT_S, WRITER_LOCK_TIMEOUT_S, EmbeddedShelf
 from stackroom.shelf.embedded.shelf_index import BEHIND
-from stackroom.shelf.embedded.store_check import damaged_records
 from stackroom.shelf.port import (
     RECORDS_PART,
     Change,

@@ -1,22 +1,27 @@
-"""Checking a store: SQLite's own check, the checksum of each row, and the seal of the whole file; and mending it.
+"""Checking a shelf: its file by SQLite, the checksum of each row and its seal, its indexes by its records; mending it.
 
 Records are the truth: a damaged one is left out of every answer and named, and cannot be derived from anything here.
 A vector that is damaged is removed, since it can be made from its text again. A file that differs from its seal while
 every row has its checksum is damaged where nothing reads it: it is written anew from its rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
+from typing import Protocol, Self
 
 import apsw
+import numpy as np
 
+from stackroom.catalogue.spec import texts_of
 from stackroom.checksums import FileSum, SealState, measure_file
 from stackroom.errors import StorageError
-from stackroom.model.record import RecordId
-from stackroom.shelf.embedded.store import Store
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.embedded.store import Store, StoreState
 from stackroom.shelf.embedded.store_file import PUT_BACK, are_counters_sound, is_meta_sound, list_damaged
-from stackroom.shelf.port import RECORDS_PART, Checkpoint, Problem, never_stop
+from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, ShelfReader, iter_key_batches
 from stackroom.shelf.sqlite_files import check_connected, is_settled, stamp_of
+from stackroom.text.analyser import TextQuery, analyse_query
 
 NAMED = 5
 """How many damaged records a message names."""
@@ -26,9 +31,13 @@ UNUSED_BYTES = "was changed by something else than Stackroom, where no record is
 
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the write lock of the catalogue for a block."""
+REBUILD = "run: stackroom job run rebuild_indexes"
+KEYS_AT_ONCE = 5_000
+WORDS_CHECKED = 500
+"""How many records, spread over the catalogue, are searched for by the words of their own titles."""
 
 
-def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: bool = True) -> Iterator[Problem]:
+def check_store(store: Store, checkpoint: Checkpoint, *, thorough: bool = True) -> Iterator[Problem]:
     """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have their checksum.
 
     A check that is not thorough takes the seal of a file for enough.
@@ -78,7 +87,7 @@ def _named(names: list[RecordId] | list[str], what: str) -> str:
     return f"{len(names)} damaged {what}: {', '.join(names[:NAMED])}{more}"
 
 
-def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop) -> list[str]:
+def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint) -> list[str]:
     """Mend what can be, seal the file, and return what was replaced.
 
     The write lock is held for one batch at a time.
@@ -114,7 +123,7 @@ def _mend_readable(store: Store, locked: Locked, checkpoint: Checkpoint) -> list
     return done
 
 
-def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop, *, is_checked: bool = False) -> bool:
+def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint, *, is_checked: bool = False) -> bool:
     """Seal the file as it is, without keeping writers waiting; False where it is being used too much for that."""
     with locked(), closing(store.connect()) as db:
         with suppress(apsw.BusyError):  # another process reads from the `-wal` file, so that it is not settled
@@ -128,3 +137,85 @@ def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
             return False
         store.seal.save(measured, is_checked=is_checked)  # under the lock: whoever writes next breaks it first
     return True
+
+
+class IndexedView(ShelfReader, Protocol):
+    """A snapshot of an index that can be compared with its store."""
+
+    @property
+    def store(self) -> Store:
+        """The store that the index is of."""
+
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of."""
+
+    def as_stale(self, reason: str) -> Self:
+        """Return the same snapshot, marked as one that lags behind the store."""
+
+    def counters(self) -> dict[str, int]:
+        """Return figures of the index; `text_documents` is how many records it has."""
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+
+
+def check_index(view: IndexedView, checkpoint: Checkpoint) -> Iterator[Problem]:
+    """Yield the problems of the records of a snapshot and of their index entries."""
+    indexed = [key for keys in iter_key_batches(view) for key in keys]
+    yield from _index_problems(_compare_keys(view, indexed))
+    step = max(1, len(indexed) // WORDS_CHECKED)
+    unfound: list[str] = []
+    for start in range(0, len(indexed), KEYS_AT_ONCE):
+        checkpoint()
+        keys = indexed[start : start + KEYS_AT_ONCE]
+        try:
+            records = view.fetch(keys, scope=WHOLE)
+        except StorageError as error:
+            yield Problem.from_error(RECORDS_PART, error)
+            continue
+        yield from _index_problems(_check_entries(view, keys, records))
+        unfound += _find_unfound(view, [(key, records[key]) for key in keys[::step] if key in records])
+    if unfound:
+        said = f"{len(unfound)} of its records are not found by their own words, such as '{unfound[0]}'"
+        yield from _index_problems([said])
+
+
+def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
+    return (Problem(part=INDEX_PART, message=message, advice=REBUILD) for message in messages)
+
+
+def _compare_keys(view: IndexedView, indexed: Sequence[Key]) -> Iterator[str]:
+    """Yield how the keys and counts of the indexes differ from the stored ones, leaving out what changed later."""
+    with view.store.snapshot():
+        changed = set(view.store.changed_since(view.change_no))
+        stored = set(view.store.list_keys()) - changed
+    known = set(indexed) - changed
+    if missing := len(stored - known):
+        yield f"{missing} records are not indexed"
+    if foreign := len(known - stored):
+        yield f"{foreign} indexed records are not stored"
+    columns, documents = view.count(WHOLE), view.counters()["text_documents"]
+    if columns != documents:
+        yield f"the columns have {columns} records, and the text index has {documents} records"
+
+
+def _check_entries(view: IndexedView, keys: Sequence[Key], records: Mapping[Key, Record]) -> Iterator[str]:
+    """Yield the faults of the entries of these keys: missing records, and vectors that are not finite."""
+    missing = [key for key in keys if key not in records]
+    if missing:
+        yield f"{len(missing)} indexed records cannot be fetched, such as '{view.ids(missing[:1])[0]}'"
+    broken = [keys[row] for row in np.flatnonzero(~np.isfinite(view.vectors(keys)).all(axis=1)).tolist()]
+    if broken:
+        yield f"{len(broken)} vectors are not finite, such as that of '{view.ids(broken[:1])[0]}'"
+
+
+def _find_unfound(view: IndexedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
+    """Yield the titles of the records that are not found by the words of their title, or of their text."""
+    spec = view.spec
+    fields = (spec.title_field,) if spec.title_field.searched else spec.searched_fields
+    for key, record in records:
+        text = " ".join(text for field in fields for text in texts_of(record.get(field.name)))
+        query = analyse_query(text, synonyms={})
+        if query.terms and view.count_with_terms(query, [key]) != 1:
+            yield spec.title_of(record)
