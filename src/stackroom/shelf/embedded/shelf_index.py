@@ -24,7 +24,6 @@ from stackroom.errors import BusyError
 from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.index_files import POINTER_FILE, BaseFolder, TextFiles
-from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import (
     SUMS_FILE,
     DamagedIndexError,
@@ -37,7 +36,7 @@ from stackroom.shelf.embedded.segment import (
     why_unwritable,
 )
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
-from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.text_index import SeenTexts, TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 from stackroom.shelf.terms import text_columns
 

@@ -3,10 +3,16 @@
 One catch-all field holds all searched text; boosted fields add a small score of their own. Filterable fields are
 indexed as raw terms and numbers, so that conditions are part of the query. A marker document, replaced in each commit,
 has the number of the store's change that the index has reached.
+
+A word is rare or frequent, and a text long or short, by comparison with the others: in an index of all records, the
+scores of those that a caller sees tell of those that they do not. So callers who may not see every record have indexes
+of their own, one for each set of audiences, in a temporary folder, made when first asked for and after changes.
 """
 
 import logging
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +31,8 @@ from stackroom.model.record import Key
 from stackroom.model.scope import KEY_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.sqlite_files import scratch_folder
 from stackroom.shelf.terms import ColumnValues, asked_term, require_filterable, term_fields, text_tokens
 from stackroom.text.analyser import TextQuery
 
@@ -35,14 +43,14 @@ TOKENIZER = "tokens"
 EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
-
 SPARE_HITS = 16
 MAX_TIES = 10_000
 """How many hits beyond the limit are read for ties with the last one: at first, and at most."""
-
+MOST_KEPT = 8
+REBUILT_BELOW = 5_000
+"""Up to how many records such an index is made anew after a change, so that it has no trace of former ones."""
 TERMS_EACH = 300
 """Above this many values, a term set query is used."""
-
 PANIC = "PanicException"
 """The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
 
@@ -224,6 +232,38 @@ class TextIndex:
             if not math.isnan(number):
                 document.add_float(filter_name, number)
         return document
+
+
+class SeenTexts:
+    """The text indexes of a catalogue by the audiences that they are for; the last used are kept."""
+
+    def __init__(self, spec: CatalogueSpec) -> None:
+        self._spec = spec
+        self._kept: OrderedDict[frozenset[str], TextIndex] = OrderedDict()
+        self._folder: Path | None = None
+        self._made = 0
+        self._guard = threading.Lock()
+
+    def open_text(self, scope: Scope, keys: Sequence[Key], store: Store, change_no: int) -> TextIndex:
+        """Return the index of these records, which are all that a scope has, as of a change."""
+        audiences = scope.visibility.audiences or frozenset()
+        with self._guard:
+            text = self._kept.get(audiences)
+            reached = text.change_no() if text else 0
+            if text is None or reached > change_no or (reached < change_no and len(keys) <= REBUILT_BELOW):
+                self._folder = self._folder or scratch_folder(self)
+                self._made += 1
+                text = TextIndex(self._folder / str(self._made), self._spec)
+                text.build(store.iter_rows_as_of(keys, change_no), change_no=lambda: change_no)
+            elif reached < change_no:
+                touched = store.changed_since(reached, until=change_no)
+                rows = store.iter_rows_as_of(sorted(set(touched).intersection(keys)), change_no)
+                text.update(touched, rows, change_no=change_no)
+            self._kept[audiences] = text
+            self._kept.move_to_end(audiences)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return text
 
 
 @dataclass(frozen=True, kw_only=True)

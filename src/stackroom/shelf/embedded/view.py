@@ -18,10 +18,9 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import AUDIENCE_FIELD, KEY_FIELD, WHOLE, WORDS_FIELD, Condition, Scope, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.columns import Mask
-from stackroom.shelf.embedded.seen_texts import SeenTexts
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.store import Store, StoreState
-from stackroom.shelf.embedded.text_index import TextReads
+from stackroom.shelf.embedded.text_index import SeenTexts, TextReads
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
 from stackroom.shelf.series import Work, decode_work, work_of

@@ -7,7 +7,7 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, SEES_PUBLIC, Visibility
-from stackroom.shelf.embedded import seen_texts
+from stackroom.shelf.embedded import text_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Delete, Put
 
@@ -40,7 +40,7 @@ def frequencies(shelf: EmbeddedShelf, visibility: Visibility) -> list[int]:
 def test_words_are_counted_among_what_is_seen_after_every_change(
     shelf: EmbeddedShelf, monkeypatch: pytest.MonkeyPatch, rebuilt_below: int
 ) -> None:
-    monkeypatch.setattr(seen_texts, "REBUILT_BELOW", rebuilt_below)
+    monkeypatch.setattr(text_index, "REBUILT_BELOW", rebuilt_below)
     assert (frequencies(shelf, SEES_PUBLIC), frequencies(shelf, SEES_EVERYTHING)) == ([1, 0], [2, 0])
     put(shelf, "three", "harbour")
     put(shelf, "four", "harbour", "staff")
