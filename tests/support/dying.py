@@ -234,5 +234,5 @@ def share_and_die(folder: Path, films: list[tuple[str, str]]) -> None:
     followed_store.LEAST_SHARED = 0
     spec = PACKAGES.get("anime").spec
     stock = Stock(shelf=EmbeddedShelf.create(folder, spec, model=STOCK_MODEL), spec=spec)
-    die_at("stackroom.shelf.postgres.shared_index:_send_files", is_before=False)
+    die_at("stackroom.shelf.postgres.followed_store:_send_files", is_before=False)
     stock.put(*(stock.record(name, body=body) for name, body in films))
