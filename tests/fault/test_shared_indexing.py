@@ -13,7 +13,7 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf.postgres_search import batches, database, index, postings
+from stackroom.shelf.postgres_search import database, index, postings
 from stackroom.shelf.postgres_search import view as view_module
 from stackroom.shelf.postgres_search.index import RecordWriter
 from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
@@ -184,7 +184,7 @@ def test_an_index_that_followed_edits_is_the_one_that_is_built_anew(server_of: O
 
 
 def test_names_with_the_same_number_are_told_apart(server_of: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (batches, view_module):
+    for module in (index, view_module):
         monkeypatch.setattr(module, "name_number", lambda _name: -7)
     view = server_of("only").reader()
     title = SPEC.title_of(next(iter(view.fetch([Key(1)], scope=WHOLE).values())))

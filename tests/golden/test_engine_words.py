@@ -32,7 +32,7 @@ ALLOWED = {
     "catalogue/infer/fields.py": {"artist"},
     "analytics/reports.py": {"track"},  # a key of the answer
     "cli/model.py": {"documents"},  # the heading of a column
-    "shelf/postgres_search/batches.py": {"documents"},  # the name of a table
+    "shelf/postgres_search/index.py": {"documents"},  # the name of a table
     "search/remote_reranker.py": {"documents"},  # a key of the request
 }
 """Module → words that it has for another reason."""
