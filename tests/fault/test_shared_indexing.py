@@ -15,7 +15,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.postgres_search import database, index, postings
 from stackroom.shelf.postgres_search import view as view_module
-from stackroom.shelf.postgres_search.index import RecordWriter
+from stackroom.shelf.postgres_search.index import SearchIndex
 from stackroom.shelf.postgres_search.shelf import PostgresqlShelf
 from stackroom.shelf.store_place import IN_DATABASE, save_place
 from stackroom.text.analyser import analyse_query
@@ -59,15 +59,15 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, before: Callable[[str, int], object]) -> None:
         self.ranges = Counter[str]()
-        write = RecordWriter.write
+        write = SearchIndex._write
 
-        def watched(writer: RecordWriter, db: Any, keys: Sequence[Key], *, is_new: bool) -> int:
-            name = writer._store.path.parent.name
+        def watched(search: SearchIndex, db: Any, dictionary: Any, keys: Sequence[Key], *, is_new: bool) -> int:
+            name = search._store.path.parent.name
             self.ranges[name] += 1
             before(name, self.ranges[name])
-            return write(writer, db, keys, is_new=is_new)
+            return write(search, db, dictionary, keys, is_new=is_new)
 
-        monkeypatch.setattr(RecordWriter, "write", watched)
+        monkeypatch.setattr(SearchIndex, "_write", watched)
 
 
 def rankings(shelf: PostgresqlShelf) -> list[Any]:

@@ -20,7 +20,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import PUBLIC
 from stackroom.model.vectors import FEW, Vector, centre
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.store import STORED_VECTORS, Store
+from stackroom.shelf.embedded.store import STORED_VECTORS
 from stackroom.shelf.postgres.shared_work import SharedWork, count_left
 from stackroom.shelf.postgres_search.copying import FALSE, TRUE, bytes_array, copy_rows, half_vectors, number_arrays
 from stackroom.shelf.postgres_search.database import (
@@ -28,7 +28,6 @@ from stackroom.shelf.postgres_search.database import (
     INDEXES,
     INDEXING,
     INDEXING_PARTS,
-    Connections,
     Generations,
     Reached,
     vector_text,
@@ -88,8 +87,8 @@ class SearchIndex:
         self._spec = spec
         self._store = store
         self._parts = parts
-        self._writers: dict[tuple[int, str], RecordWriter] = {}
-        """The one of the generation and the history of the store that the numbers of terms it keeps are of."""
+        self._dictionaries: dict[tuple[int, str], Dictionary] = {}
+        """The one of the generation and the history of the store that the numbers it keeps are of."""
 
     def digest(self) -> str:
         """Return what an index is made by; one that is made by another is of no use."""
@@ -126,10 +125,10 @@ class SearchIndex:
                 return False
             if reached < wanted or vectors < stored:
                 known = generation, self._store.history()
-                writer = self._writers.get(known) or self._writer_of(generation)
-                self._writers = {known: writer}
+                dictionary = self._dictionaries.get(known) or self._dictionary_of(generation)
+                self._dictionaries = {known: dictionary}
                 for _, keys in groupby(self._store.changed_since(reached), key=block_of):
-                    writer.write(db, list(keys), is_new=False)
+                    self._write(db, dictionary, list(keys), is_new=False)
                 if vectors < stored or self._mean_is_old(db):
                     self._index_vectors(db)
                 db.execute(REACHED, (wanted, max(vectors, stored), last))
@@ -182,11 +181,12 @@ class SearchIndex:
 
     def _work_on(self, generation: int) -> None:
         """Do what is left of a build, with any other server that does so."""
-        schema, writer = self._generations.schema(generation), self._writer_of(generation)
+        schema, dictionary = self._generations.schema(generation), self._dictionary_of(generation)
         with self._connections.working(schema) as db:
             with SharedWork(db, INDEXING) as ranges:
                 for after, until in ranges:
-                    ranges.items = writer.write(db, [Key(key) for key in range(after + 1, until + 1)], is_new=True)
+                    keys = [Key(key) for key in range(after + 1, until + 1)]
+                    ranges.items = self._write(db, dictionary, keys, is_new=True)
             left = count_left(db, INDEXING_PARTS)
         with new_pool("parts of the index", PARTS_AT_ONCE) as pool:
             list(pool.map(self._index_parts, [schema] * min(left, PARTS_AT_ONCE)))
@@ -197,9 +197,6 @@ class SearchIndex:
             for part, _ in parts:
                 self._create_indexes(db, part)
 
-    def _writer_of(self, generation: int) -> "RecordWriter":
-        return RecordWriter(self._connections, self._generations.schema(generation), self._spec, self._store)
-
     def _create_indexes(self, db: "psycopg.Connection[Any]", part: int) -> None:
         db.execute(INDEXES.format(part=part))
         for place in range(1, len(number_fields(self._spec)) + 1):
@@ -208,18 +205,41 @@ class SearchIndex:
         if model is not None and model.dimension <= MOST_DIMENSIONS:
             db.execute(f"CREATE INDEX ON documents_{part} USING hnsw (vector halfvec_l2_ops)")
 
+    def _dictionary_of(self, generation: int) -> Dictionary:
+        return Dictionary(self._connections, self._generations.schema(generation))
+
+    def _write(
+        self, db: "psycopg.Connection[Any]", dictionary: Dictionary, keys: Sequence[Key], *, is_new: bool
+    ) -> int:
+        """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
+        former = None if is_new else remove_documents(db, keys)
+        batch, groups = Batch(self._spec), len(text_groups(self._spec))
+        for row in list(self._store.iter_rows(keys)):
+            audiences = tuple(sorted(set(row.record.audiences or (PUBLIC,))))
+            batch.add(row, dictionary.class_of(audiences, groups=groups))
+        if batch.keys:
+            batch.numbers = dictionary.numbers_of(db, batch.terms)
+            batch.save(db, mean_of(db))
+        if batch.keys or former:
+            save_postings(db, block_of(keys[0]), former, batch)
+            save_counts(db, former, batch)  # last: other writers wait for these rows
+        return len(batch.keys)
+
     def _index_vectors(self, db: "psycopg.Connection[Any]") -> None:
         """Store the vectors that came later than their records; all of them again where their mean has moved."""
         has_moved = self._mean_is_old(db)
         if has_moved:
             db.execute("UPDATE reached SET mean = %s, mean_of = %s", self._measure_mean())
-        after, which = Key(0), "" if has_moved else "AND vector IS NULL"
+        model, mean, after = self._store.model(), mean_of(db), Key(0)
+        which = "" if has_moved else "AND vector IS NULL"
         query = f"SELECT key FROM documents WHERE key > %s {which} ORDER BY key LIMIT {BLOCK_KEYS}"
         update = "UPDATE documents SET digest = %s, awaits = false, vector = %s::halfvec WHERE key = %s"
         while keys := [Key(key) for (key,) in db.execute(query, (after,))]:
-            vectors = vectors_of(db, self._store, keys)
+            found = self._store.embeddings_of(keys, model) if model else {}
+            each = [(key, one.digest, one.vector) for key, one in found.items() if one.vector is not None]
+            less_mean = [(digest, one if mean is None else centre(one, mean), key) for key, digest, one in each]
             with db.cursor() as cursor:
-                cursor.executemany(update, [(*embedded, key) for key, embedded in vectors.items()])
+                cursor.executemany(update, [(digest, vector_text(one), key) for digest, one, key in less_mean])
             after = keys[-1]
 
     def _mean_is_old(self, db: "psycopg.Connection[Any]") -> bool:
@@ -431,42 +451,7 @@ def save_counts(db: "psycopg.Connection[Any]", former: PostedRows | None, fresh:
         db.execute(ADD_LENGTHS, (records_more, lengths_more, kind))
 
 
-class RecordWriter:
-    """Writes records into the tables of one generation."""
-
-    def __init__(self, connections: Connections, schema: str, spec: CatalogueSpec, store: Store) -> None:
-        self._spec = spec
-        self._store = store
-        self._dictionary = Dictionary(connections, schema)
-
-    def write(self, db: "psycopg.Connection[Any]", keys: Sequence[Key], *, is_new: bool) -> int:
-        """Replace what the index has of these keys, of one block, by what the store has; return how many that is."""
-        former = None if is_new else remove_documents(db, keys)
-        batch, groups = Batch(self._spec), len(text_groups(self._spec))
-        for row in list(self._store.iter_rows(keys)):
-            audiences = tuple(sorted(set(row.record.audiences or (PUBLIC,))))
-            batch.add(row, self._dictionary.class_of(audiences, groups=groups))
-        if batch.keys:
-            batch.numbers = self._dictionary.numbers_of(db, batch.terms)
-            batch.save(db, mean_of(db))
-        if batch.keys or former:
-            save_postings(db, block_of(keys[0]), former, batch)
-            save_counts(db, former, batch)  # last: other writers wait for these rows
-        return len(batch.keys)
-
-
 def mean_of(db: "psycopg.Connection[Any]") -> Vector | None:
     """Return the mean that is subtracted from the vectors, where their model asks for it."""
     ((stored,),) = db.execute("SELECT mean FROM reached").fetchall()
     return None if stored is None else np.frombuffer(stored, dtype=np.float32)
-
-
-def vectors_of(db: "psycopg.Connection[Any]", store: Store, keys: Sequence[Key]) -> dict[Key, tuple[bytes, str]]:
-    """Return the digests of the texts of these records with their vectors, less the mean."""
-    model, mean = store.model(), mean_of(db)
-    found = {} if model is None else store.embeddings_of(keys, model)
-    return {
-        key: (one.digest, vector_text(one.vector if mean is None else centre(one.vector, mean)))
-        for key, one in found.items()
-        if one.vector is not None
-    }
