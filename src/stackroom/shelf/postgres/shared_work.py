@@ -21,44 +21,17 @@ from stackroom.errors import ExpectedError
 from stackroom.model.record import Key
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
+from stackroom.toml_text import load_packaged
 
 EMBEDDING = "embedding"
 """The kind of work that is embedding texts."""
 KEYS_AT_ONCE = 2_000
 """The keys of a range: some minutes of embedding on one core."""
 PAUSE_S = 0.05
-TABLE = """
-CREATE TABLE work (
-    kind text, after_key bigint, until_key bigint NOT NULL, worker text NOT NULL DEFAULT '',
-    items bigint NOT NULL DEFAULT 0, seconds double precision NOT NULL DEFAULT 0,
-    failures integer NOT NULL DEFAULT 0, error text NOT NULL DEFAULT '', done_at timestamptz,
-    PRIMARY KEY (kind, after_key));
-"""
+STATEMENTS = load_packaged(__package__, "statements.toml")
+TABLE = STATEMENTS["work"]
 LEFT = "SELECT count(*) FROM work WHERE kind = %s AND done_at IS NULL"
-TAKE = """
-SELECT after_key, until_key FROM work WHERE kind = %s AND done_at IS NULL
-ORDER BY failures, after_key LIMIT 1 FOR UPDATE SKIP LOCKED
-"""
-COUNT_TEXTS = """
-SELECT count(DISTINCT digest) FROM records WHERE key > %s AND key <= %s AND NOT EXISTS (
-    SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
-    AND model = (SELECT value FROM meta WHERE name = 'model'))
-"""
-PLAN = """
-INSERT INTO work (kind, after_key, until_key)
-SELECT %(kind)s, first, first + %(step)s
-FROM generate_series(%(after)s::bigint, %(until)s::bigint - 1, %(step)s) AS first
-"""
-DONE = """
-UPDATE work SET worker = %s, items = %s, seconds = seconds + %s, done_at = now() WHERE kind = %s AND after_key = %s
-"""
 FAILED = "UPDATE work SET worker = %s, failures = failures + 1, error = %s WHERE kind = %s AND after_key = %s"
-PROGRESS = """
-SELECT kind, count(*) AS ranges, count(done_at) AS done, coalesce(sum(items), 0)::bigint AS items,
-       coalesce(sum(seconds), 0) AS seconds, coalesce(sum(failures), 0)::bigint AS failures,
-       coalesce(max(error), '') AS error, count(DISTINCT worker) FILTER (WHERE worker <> '') AS workers
-FROM work GROUP BY kind ORDER BY kind
-"""
 
 
 def wait_for(step: Callable[[], bool], *, within_s: float) -> bool:
@@ -123,26 +96,26 @@ class SharedWork:
 
     def _has_taken(self) -> bool:
         self._db.execute("BEGIN")
-        row = self._db.execute(TAKE, (self._kind,)).fetchone()
+        row = self._db.execute(STATEMENTS["take"], (self._kind,)).fetchone()
         if row is None:
             self._db.execute("ROLLBACK")
             return False
         self._held, self._began, self.items = KeyRange(Key(row[0]), Key(row[1])), time.monotonic(), 0
         if self._kind == EMBEDDING:
-            self.items = (self._db.execute(COUNT_TEXTS, self._held).fetchone() or (0,))[0]
+            self.items = (self._db.execute(STATEMENTS["count_texts"], self._held).fetchone() or (0,))[0]
         return True
 
     def _finish(self) -> None:
         assert self._held is not None
         seconds = time.monotonic() - self._began
-        self._db.execute(DONE, (self._worker, self.items, seconds, self._kind, self._held.after))
+        self._db.execute(STATEMENTS["done"], (self._worker, self.items, seconds, self._kind, self._held.after))
         self._db.execute("COMMIT")  # commit point of a range
         self._held = None
 
 
 def plan(db: psycopg.Connection[Any], kind: str, keys: KeyRange, *, step: int) -> None:
     """Cut keys into ranges of so many."""
-    db.execute(PLAN, {**keys._asdict(), "kind": kind, "step": step})
+    db.execute(STATEMENTS["plan"], {**keys._asdict(), "kind": kind, "step": step})
 
 
 def count_left(db: psycopg.Connection[Any], kind: str) -> int:
@@ -152,4 +125,4 @@ def count_left(db: psycopg.Connection[Any], kind: str) -> int:
 
 def find_progress(db: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
     """Return how far the present plan of each kind is, what it cost, and a failure."""
-    return {row.pop("kind"): row for row in db.cursor(row_factory=dict_row).execute(PROGRESS)}
+    return {row.pop("kind"): row for row in db.cursor(row_factory=dict_row).execute(STATEMENTS["progress"])}

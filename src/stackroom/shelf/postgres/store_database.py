@@ -24,38 +24,10 @@ from psycopg import pq, sql
 from stackroom.errors import BusyError, StorageError
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.shared_work import EMBEDDING, SharedWork, find_progress, wait_for
+from stackroom.shelf.postgres.shared_work import EMBEDDING, STATEMENTS, SharedWork, find_progress, wait_for
 from stackroom.shelf.postgres.shared_work import TABLE as WORK
 
 LAYOUT = 1
-TABLES = """
-CREATE TABLE state (
-    layout int PRIMARY KEY, change_no bigint NOT NULL DEFAULT 0, vector_no bigint NOT NULL DEFAULT 0,
-    revision bigint NOT NULL DEFAULT 0, token text NOT NULL DEFAULT '', withheld boolean NOT NULL DEFAULT false,
-    moved_to text NOT NULL DEFAULT '');
-CREATE TABLE writes (
-    revision bigint PRIMARY KEY, token text NOT NULL UNIQUE, change_no bigint NOT NULL,
-    at timestamptz NOT NULL DEFAULT now());
-CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE records (
-    key bigint PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE, body bytea NOT NULL, digest bytea, sum bigint,
-    revision bigint NOT NULL);
-CREATE INDEX records_by_revision ON records (revision);
-CREATE TABLE embeddings (
-    model text COLLATE "C" NOT NULL, digest bytea NOT NULL, vector bytea NOT NULL, sum bigint, revision bigint NOT NULL,
-    PRIMARY KEY (model, digest));
-CREATE INDEX embeddings_by_revision ON embeddings (revision);
-CREATE TABLE changes (
-    change_no bigint PRIMARY KEY, key bigint NOT NULL, id text COLLATE "C" NOT NULL, op text NOT NULL, before bytea,
-    principal text NOT NULL, call_id text NOT NULL, at text NOT NULL, sum bigint);
-CREATE INDEX changes_by_id ON changes (id);
-CREATE INDEX changes_by_key ON changes (key);
-CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
-CREATE UNLOGGED TABLE shared_index (
-    version text NOT NULL, base text NOT NULL, base_no bigint NOT NULL, reached bigint NOT NULL);
-CREATE UNLOGGED TABLE shared_files (path text, piece int, data bytea NOT NULL, PRIMARY KEY (path, piece));
-ALTER TABLE shared_files ALTER data SET STORAGE EXTERNAL;
-"""
 NAME_CHARS = 30
 """How much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63."""
 LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
@@ -134,7 +106,7 @@ class StoreDatabase:
             if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
                 return
             db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
-            db.execute(TABLES + WORK)
+            db.execute(STATEMENTS["tables"] + WORK)
             token = secrets.token_hex(16)
             db.execute("INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)", (LAYOUT, token, mark))
             db.execute("INSERT INTO writes (revision, token, change_no) VALUES (0, %s, 0)", (token,))

@@ -21,6 +21,7 @@ from stackroom.shelf.postgres.shared_work import TABLE as WORK
 from stackroom.shelf.postgres.shared_work import find_progress, plan
 from stackroom.shelf.postgres.store_database import index_prefix
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
+from stackroom.toml_text import load_packaged
 
 OLDEST_PGVECTOR = (0, 8)
 """The first version whose index goes on where a filter has left out what it found."""
@@ -40,45 +41,7 @@ SESSION = {
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
 CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
-TABLES = """
-CREATE TABLE reached (change_no bigint NOT NULL, vector_no bigint NOT NULL, token text NOT NULL, mean bytea,
-    mean_of bigint NOT NULL, digest text NOT NULL);
-CREATE TABLE entries (id integer PRIMARY KEY, hash bigint NOT NULL,
-    field smallint NOT NULL, term bytea NOT NULL, category bytea NOT NULL, value bytea NOT NULL);
-CREATE INDEX ON entries (hash);
-CREATE INDEX ON entries (field) WHERE field >= 0;
-CREATE TABLE counts (entry integer, class integer, records bigint NOT NULL, PRIMARY KEY (entry, class));
-CREATE TABLE counted (entry integer, class integer, records bigint NOT NULL);
-CREATE TABLE classes (id integer PRIMARY KEY, audiences text[] NOT NULL, records bigint NOT NULL,
-    lengths bigint[] NOT NULL);
-CREATE TABLE documents (key bigint PRIMARY KEY, class integer NOT NULL, columns integer[] NOT NULL,
-    words integer[] NOT NULL, posted integer[] NOT NULL, lengths integer[] NOT NULL, numbers float8[] NOT NULL,
-    texts bytea[] NOT NULL, digest bytea, awaits boolean NOT NULL, vector halfvec{dimension}) PARTITION BY HASH (key);
-ALTER TABLE documents ALTER columns SET STORAGE MAIN, ALTER lengths SET STORAGE MAIN, ALTER numbers SET STORAGE MAIN,
-    ALTER digest SET STORAGE MAIN, ALTER vector SET STORAGE MAIN;
-CREATE TABLE postings (entry integer, block integer, data bytea NOT NULL) PARTITION BY HASH (entry);
-"""
-PART = """
-CREATE TABLE documents_{part} PARTITION OF documents FOR VALUES WITH (MODULUS {parts}, REMAINDER {part})
-    WITH (toast_tuple_target = 128);
-CREATE TABLE postings_{part} PARTITION OF postings FOR VALUES WITH (MODULUS {parts}, REMAINDER {part});
-"""
-"""A row has what filters and comparisons of vectors read; words and texts are apart."""
-INDEXES = """
-CREATE INDEX ON documents_{part} USING gin (columns);
-CREATE INDEX ON documents_{part} USING gin (words);
-CREATE INDEX ON documents_{part} (key) WHERE vector IS NULL;
-CREATE UNIQUE INDEX ON postings_{part} (entry, block);
-"""
-"""Made after the first records: building them at once takes a fraction of the time."""
-COMPLETION = """
-CREATE UNIQUE INDEX IF NOT EXISTS postings_by_entry ON postings (entry, block);
-INSERT INTO counts SELECT entry, class, sum(records) FROM counted GROUP BY entry, class ORDER BY entry, class;
-TRUNCATE counted;
-ALTER TABLE documents ALTER posted SET STATISTICS 0, ALTER texts SET STATISTICS 0, ALTER vector SET STATISTICS 0;
-ANALYZE documents;
-"""
-"""Run once every part has its indexes: it takes those of the postings over, and adds up the counts of the ranges."""
+STATEMENTS = load_packaged(__package__, "statements.toml")
 PART_RECORDS, MOST_PARTS = 1_000_000, 32
 """For how many records there is a part where their number is not set, and the most that there are by this rule."""
 INDEXING, INDEXING_PARTS = "indexing", "indexes of parts"
@@ -239,9 +202,9 @@ class Generations:
         with self.connections.writing() as db:
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
             enter(db, schema)
-            db.execute(TABLES.format(dimension=f"({dimension:d})" if dimension else "") + WORK)
+            db.execute(STATEMENTS["tables"].format(dimension=f"({dimension:d})" if dimension else "") + WORK)
             for part in range(parts):
-                db.execute(PART.format(part=part, parts=parts))
+                db.execute(STATEMENTS["part"].format(part=part, parts=parts))
             db.execute("INSERT INTO reached VALUES (%s, %s, %s, %s, %s, %s)", reached)
             before = first // BLOCK_KEYS * BLOCK_KEYS - 1  # a range is a block of postings
             plan(db, INDEXING, KeyRange(Key(before), Key(last)), step=BLOCK_KEYS)

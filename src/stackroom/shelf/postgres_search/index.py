@@ -24,10 +24,9 @@ from stackroom.shelf.embedded.store import STORED_VECTORS
 from stackroom.shelf.postgres.shared_work import SharedWork, count_left
 from stackroom.shelf.postgres_search.copying import FALSE, TRUE, bytes_array, copy_rows, half_vectors, number_arrays
 from stackroom.shelf.postgres_search.database import (
-    COMPLETION,
-    INDEXES,
     INDEXING,
     INDEXING_PARTS,
+    STATEMENTS,
     Generations,
     Reached,
     vector_text,
@@ -69,11 +68,6 @@ REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
 FORMER = "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns, posted"
 BLOCKS = "SELECT entry, data FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
 DROP_BLOCKS = "DELETE FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
-ADD_COUNTS = """INSERT INTO counts SELECT * FROM unnest(%s::int[], %s::int[], %s::bigint[])
-                ON CONFLICT (entry, class) DO UPDATE SET records = counts.records + excluded.records"""
-ADD_LENGTHS = """UPDATE classes SET records = records + %s, lengths = ARRAY(
-                 SELECT a + b FROM unnest(lengths, %s::bigint[]) WITH ORDINALITY AS t(a, b, n) ORDER BY n)
-                 WHERE id = %s"""
 CLASS_BITS = 31
 """The bits of a class's number, where a term and a class are one number."""
 
@@ -143,7 +137,7 @@ class SearchIndex:
         generation = self._find_unfinished() or self._plan()
         self._work_on(generation)
         with self._connections.writing(self._generations.schema(generation)) as db:
-            db.execute(COMPLETION)
+            db.execute(STATEMENTS["completion"])
         return generation
 
     def join_build(self) -> None:
@@ -198,7 +192,7 @@ class SearchIndex:
                 self._create_indexes(db, part)
 
     def _create_indexes(self, db: "psycopg.Connection[Any]", part: int) -> None:
-        db.execute(INDEXES.format(part=part))
+        db.execute(STATEMENTS["indexes"].format(part=part))
         for place in range(1, len(number_fields(self._spec)) + 1):
             db.execute(f"CREATE INDEX ON documents_{part} ((numbers[{place}]))")
         model = self._store.model()
@@ -443,12 +437,12 @@ def save_counts(db: "psycopg.Connection[Any]", former: PostedRows | None, fresh:
     if former is None:  # added up when the build ends
         copy_rows(db, "counted", (terms, kinds, records))
     else:
-        db.execute(ADD_COUNTS, [some[records != 0].tolist() for some in (terms, kinds, records)])
+        db.execute(STATEMENTS["add_counts"], [some[records != 0].tolist() for some in (terms, kinds, records)])
     rows = [(kind, sign, lengths) for one, sign in signed for kind, lengths in zip(one.kinds, one.lengths, strict=True)]
     for kind in sorted({kind for kind, _, _ in rows}):
         changes = np.array([(sign, *(sign * length for length in some)) for own, sign, some in rows if own == kind])
         records_more, *lengths_more = changes.sum(axis=0).tolist()
-        db.execute(ADD_LENGTHS, (records_more, lengths_more, kind))
+        db.execute(STATEMENTS["add_lengths"], (records_more, lengths_more, kind))
 
 
 def mean_of(db: "psycopg.Connection[Any]") -> Vector | None:

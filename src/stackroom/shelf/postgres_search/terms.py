@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
 from stackroom.shelf.postgres_search.copying import copy_rows
-from stackroom.shelf.postgres_search.database import Connections
+from stackroom.shelf.postgres_search.database import STATEMENTS, Connections
 from stackroom.shelf.postgres_search.postings import MOST_IN_A_BYTE
 from stackroom.shelf.terms import term_fields
 
@@ -21,9 +21,6 @@ GRAM_CHARS = 3
 MOST_KEPT = 500_000
 Numbers = NDArray[np.int32]
 KNOWN = "SELECT hash, id, field, term, category, value FROM entries WHERE hash = ANY(%s::bigint[])"
-ADD_CLASS = """INSERT INTO classes
-               SELECT coalesce(max(id), 0) + 1, %(audiences)s::text[], 0, %(lengths)s::bigint[] FROM classes
-               HAVING bool_or(audiences = %(audiences)s::text[]) IS NOT TRUE"""
 
 
 class Term(NamedTuple):
@@ -139,7 +136,7 @@ class Dictionary:
         """Return the number of a set of audiences, which are in order."""
         if audiences not in self._classes:
             with self._adding() as alone:
-                alone.execute(ADD_CLASS, {"audiences": list(audiences), "lengths": [0] * groups})
+                alone.execute(STATEMENTS["add_class"], {"audiences": list(audiences), "lengths": [0] * groups})
                 rows = alone.execute("SELECT id, audiences FROM classes").fetchall()
             self._classes = {tuple(some): number for number, some in rows}
         return self._classes[audiences]
