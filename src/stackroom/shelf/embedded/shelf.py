@@ -32,6 +32,7 @@ from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, 
 from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, open_segment, with_late_vectors
 from stackroom.shelf.embedded.shelf_index import BEHIND, INDEX_FORMAT, ShelfIndex
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store, Switch
+from stackroom.shelf.embedded.store_file import PUT_BACK
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock, EmbeddingElsewhereError
 from stackroom.shelf.port import (
     INDEX_PART,
@@ -55,7 +56,6 @@ WITHHELD_FILE = "update.lock"
 """Exists while an update is being judged: readers stay with the state before it."""
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
-
 WRITER_LOCK_TIMEOUT_S = 10.0
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
@@ -112,10 +112,7 @@ class EmbeddedShelf:
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
         """Open the shelf in this folder, or raise StorageError where its file is missing."""
         if not (folder / STORE_FILE).is_file() and not (folder / PLACE_FILE).is_file():
-            raise StorageError(
-                f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
-                "away and add it again"
-            )
+            raise StorageError(f"{folder.name}/{STORE_FILE} is missing; {PUT_BACK}")
         shelf = cls._class_for(folder)(folder, spec)
         shelf.store.require_tables()
         return shelf

@@ -104,9 +104,8 @@ class ShelfIndex:
                 return None
             model, vector_no = self.store.model(), self.store.counter(INDEXED_VECTORS)
             changed = self.store.changed_since(base.change_no, until=change_no)
-            rows = (
-                self.store.iter_rows_as_of(changed, change_no) if change_no < last else self._tail_rows(base, changed)
-            )
+            is_past = change_no < last
+            rows = self.store.iter_rows_as_of(changed, change_no) if is_past else self._tail_rows(base, changed)
             tail = build_segment(rows, self.spec, change_no=change_no, model=model, mean=base.mean)
         return EmbeddedView(
             spec=self.spec,
@@ -121,7 +120,7 @@ class ShelfIndex:
             change_no=change_no,
             vector_no=vector_no,
             history=self._history,
-            stale=BEHIND if change_no < last else None,
+            stale=BEHIND if is_past else None,
         )
 
     def _tail_rows(self, base: Segment, changed: Sequence[Key]) -> list[SegmentRow]:

@@ -57,22 +57,12 @@ _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
 
 logger = logging.getLogger(__name__)
 
-
-PAST_CHANGES = "SELECT {} FROM changes {} ORDER BY change_no DESC LIMIT :limit"
 LOGGED = "change_no, key, id, op, before, principal, call_id, at"
 _NARROWED = {
     "before": "change_no < :before",
     "call_id": "call_id = :call_id",
     "ids": "id IN (SELECT value FROM json_each(:ids))",
 }
-
-
-def conditions_of(asked: Mapping[str, Any]) -> str:
-    """Return the WHERE clause of the given filters; their values are bound."""
-    clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
-    if asked["call_id"]:
-        clauses.append("call_id <> ''")  # lets SQLite use the partial index
-    return f"WHERE {' AND '.join(clauses)}" if clauses else ""
 
 
 def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -210,11 +200,7 @@ class Store(StoreFile):
         # Read after the records, so that a change made in between is among those that are undone.
         for _, key, record_id, _, before, *_ in self._later(f"key {_LAST_FIRST}", keys, as_of):
             written[key] = record_id, before
-        return {
-            key: decode_record(record_id, body, self.spec)
-            for key, (record_id, body) in written.items()
-            if body is not None
-        }
+        return {key: decode_record(one, body, self.spec) for key, (one, body) in written.items() if body is not None}
 
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
         """Return the keys of these ids as of the change with that number."""
@@ -290,8 +276,12 @@ class Store(StoreFile):
         """Return past changes, newest first, read in one transaction."""
         wanted_ids = None if ids is None else orjson.dumps(keepable(ids)).decode()
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": wanted_ids}
+        clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
+        if call_id:
+            clauses.append("call_id <> ''")  # lets SQLite use the partial index
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        query = f"SELECT {LOGGED}, sum FROM changes {where} ORDER BY change_no DESC LIMIT :limit"
         with self.snapshot():
-            query = PAST_CHANGES.format(f"{LOGGED}, sum", conditions_of(asked))
             page = [require_sound(row) for row in self.rows(query, asked)]
             touched = list({row[2] for row in page})
             oldest = page[-1][0] if page else 0
@@ -343,11 +333,7 @@ class Store(StoreFile):
         """Return the present record of each id, None for a deleted one."""
         wanted = keepable(ids)
         bodies = self._bodies_of(wanted)
-        found: dict[RecordId, Record | None] = {
-            record_id: decode_record(record_id, body, self.spec)
-            for record_id, body in bodies.items()
-            if body is not None
-        }
+        found = {one: decode_record(one, body, self.spec) for one, body in bodies.items() if body is not None}
         removed = self.versions([record_id for record_id in wanted if record_id not in bodies])
         return {**found, **dict.fromkeys(removed)}
 
@@ -385,10 +371,8 @@ class Store(StoreFile):
         if not keys:
             return
         moved = set(self.changed_since(change_no)).intersection(keys)
-        was = [
-            SegmentRow(key=key, record=record, vector=None)
-            for key, record in self.fetch(sorted(moved), as_of=change_no).items()
-        ]
+        former = self.fetch(sorted(moved), as_of=change_no)
+        was = [SegmentRow(key=key, record=record, vector=None) for key, record in former.items()]
         unmoved = self.iter_rows([key for key in keys if key not in moved])
         yield from sorted((*was, *unmoved), key=lambda row: row.key) if was else unmoved
 

@@ -69,6 +69,7 @@ class TextIndex:
         self._texts = {ALL: spec.searched_fields, **{_boost_name(field.name): (field,) for field in apart}}
         """The index's fields of tokens, and the fields that these are of."""
         self.schema = _schema(spec, self._texts)
+        self._marked = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
         self.folder = folder
         self.has_failed = False
         """Whether a search has failed by something that only damage explains."""
@@ -83,9 +84,8 @@ class TextIndex:
             self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
             self._index.config_reader("manual")
             # Texts are already analysed, and only split at spaces.
-            self._index.register_tokenizer(
-                TOKENIZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-            )
+            spaces = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+            self._index.register_tokenizer(TOKENIZER, spaces.build())
             self.searcher = self._index.searcher()
             for field in self._texts:  # so that a missing or truncated file is noticed now
                 self.searcher.search(self.term(field, ""), limit=1)
@@ -98,9 +98,8 @@ class TextIndex:
 
     def change_no(self) -> int:
         """Return the number of the store's change that this index has reached; 0 for a new index."""
-        marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
         with self.failing_as(DamagedIndexError, "read"):
-            found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
+            found = self.searcher.search(self._marked, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
     def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
@@ -123,9 +122,7 @@ class TextIndex:
                 writer.delete_documents_by_query(self.any_value(KEY, [int(key) for key in touched]))
             for row in rows:
                 writer.add_document(self._document(row))
-            writer.delete_documents_by_query(
-                tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
-            )
+            writer.delete_documents_by_query(self._marked)
             marker = tantivy.Document()
             marker.add_unsigned(MARKER, change_no())
             writer.add_document(marker)
@@ -173,13 +170,8 @@ class TextIndex:
 
     def any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
         """Match any of the terms in any of the fields."""
-        return tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Should, self.term(field, token, boost * weight))
-                for token, weight in query.terms
-                for field, boost in weighted_fields
-            ]
-        )
+        weighed = [(field, token, boost * weight) for token, weight in query.terms for field, boost in weighted_fields]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, self.term(*one)) for one in weighed])
 
     def meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
         """Match what meets every condition, scored as asked."""
@@ -312,7 +304,8 @@ class TextReads:
         these = tantivy.Occur.Must, self.text.any_value(KEY, [int(key) for key in keys])
         rest = _unscored(tantivy.Query.boolean_query([these, *without]))
         with self.text.failing_as(DamagedIndexError, "searched"):
-            return len(keys) - _count_of(self.searcher.search(rest, limit=1, count=True))
+            found: Any = self.searcher.search(rest, limit=1, count=True)  # the stub of tantivy lacks its `count`
+            return len(keys) - int(found.count)
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return what each term adds to the score of each record."""
@@ -365,21 +358,16 @@ def _search_past_ties(
     limit = max(limit, 1)
     depth = limit + SPARE_HITS
     while True:
-        found = searcher.search(query, limit=depth, count=counted)
-        hits = found.hits
+        found: Any = searcher.search(query, limit=depth, count=counted)  # the stub of tantivy lacks its `count`
+        hits: Hits = found.hits
         if len(hits) < depth or hits[limit - 1][0] > hits[-1][0] or depth >= limit + MAX_TIES:
-            return hits, _count_of(found) if counted else None
+            return hits, int(found.count) if counted else None
         depth = min(4 * depth, limit + MAX_TIES)
 
 
 def _keys_and_scores(searcher: tantivy.Searcher, hits: Hits) -> tuple[NDArray[np.int64], Sequence[float]]:
     scores, addresses = zip(*hits, strict=True) if hits else ((), ())
     return np.array(searcher.fast_field_values(KEY, list(addresses)), dtype=np.int64), scores
-
-
-def _count_of(found: Any) -> int:
-    """Return the number of matches; the attribute is missing from tantivy's type stub."""
-    return int(found.count)
 
 
 def _unscored(query: tantivy.Query) -> tantivy.Query:

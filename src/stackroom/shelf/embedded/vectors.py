@@ -72,7 +72,8 @@ class Sketches:
         bits = self.bits if among is None else self.bits.take(among, axis=0)
         if len(bits) <= count:
             return np.arange(len(bits)) if among is None else among
-        differences = _differences(sketch, bits)
+        found = simsimd.cdist(sketch[None, :], bits, metric="hamming", dtype="bin8", threads=1)
+        differences: Differences = np.asarray(found)[0].astype(np.uint16)
         near = np.flatnonzero(differences <= _distance_limit(differences, count))
         return near if among is None else among[near]
 
@@ -118,7 +119,6 @@ def _sketch(vectors: Vector, directions: Vector, thresholds: Vector) -> Bits:
 def _first_differences(sketch: Words, words: Words) -> Bits:
     """Return the Hamming distance of each row's first bits to a sketch."""
     differences = np.zeros(words.shape[1], np.uint8)
-
     for start in range(0, words.shape[1], BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         for mine, theirs in zip(sketch, words, strict=True):
@@ -131,13 +131,6 @@ def _distance_limit(differences: Bits | Differences, count: int) -> int:
     step = max(1, len(differences) // SAMPLE_ROWS)
     up_to_each = np.cumsum(np.bincount(differences[::step]))
     return int(np.searchsorted(up_to_each, max(count // step, 1)))
-
-
-def _differences(sketch: Bits, bits: Bits) -> Differences:
-    """Return the Hamming distance of a sketch to each of many."""
-    found = simsimd.cdist(sketch[None, :], bits, metric="hamming", dtype="bin8", threads=1)
-    differences: Differences = np.asarray(found)[0].astype(np.uint16)
-    return differences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +190,9 @@ class VectorTable:
 
 def build_vector_table(exact: Vector) -> VectorTable:
     """Quantise the vectors, and sketch those of a large table."""
-    codes, scales = quantise(exact)
+    codes, scales = np.empty(exact.shape, dtype=np.int8), np.empty(len(exact), dtype=np.float32)
+    for block in iter_blocks(exact):
+        codes[block], scales[block] = _quantised_block(exact[block])
     sketches = build_sketches(exact) if len(exact) > SKETCHES_ABOVE else None
     return VectorTable(exact=exact, codes=codes, scales=scales, sketches=sketches)
 
@@ -227,15 +222,6 @@ def _best_of(scores: Scores, limit: int) -> Rows:
     return np.concatenate((above, equal))
 
 
-def quantise(vectors: Vector) -> tuple[Codes, Scores]:
-    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
-    codes = np.empty(vectors.shape, dtype=np.int8)
-    scales = np.empty(len(vectors), dtype=np.float32)
-    for block in iter_blocks(vectors):
-        codes[block], scales[block] = _quantised_block(vectors[block])
-    return codes, scales
-
-
 def code_dots(some: Codes, codes: Codes) -> Scores:
     """Return the dot products of some codes (a row each) with many (a column each)."""
     if not len(codes):
@@ -257,6 +243,7 @@ def _use_dot_products() -> None:
 
 
 def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:
+    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
     scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1)
     return np.rint(vectors / divisors[:, None]).astype(np.int8), scales

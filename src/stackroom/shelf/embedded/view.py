@@ -180,12 +180,9 @@ class EmbeddedView(StoreView, TextReads):
         """How many records have a text without a vector yet."""
         if self.model is None:
             return 0
-        masks = self._alive([segment.awaiting for segment in self._segments])
-        return sum(
-            int(np.count_nonzero(mask))
-            for segment, mask in zip(self._segments, masks, strict=True)
-            if segment.awaiting is not None and mask is not None
-        )
+        awaiting = [segment.awaiting for segment in self._segments]
+        pairs = zip(awaiting, self._alive(awaiting), strict=True)
+        return sum(int(np.count_nonzero(mask)) for one, mask in pairs if one is not None and mask is not None)
 
     def seen_by(self, visibility: Visibility) -> "EmbeddedView":
         """Return the snapshot as if there were nothing but what the caller may see; itself where that is everything."""
@@ -222,7 +219,7 @@ class EmbeddedView(StoreView, TextReads):
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
         found: list[list[tuple[Rows, Scores]]] = [[] for _ in vectors]
-        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+        for segment, mask in self._masked(scope):
             if segment.vectors is None:
                 continue
             each = segment.vectors.nearest_each(vectors, mask=mask, limit=limit)
@@ -305,23 +302,20 @@ class EmbeddedView(StoreView, TextReads):
         """Return the records in scope with the names most like the text."""
         found = [
             TitleMatch(Key(int(segment.keys[row])), likeness)
-            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+            for segment, mask in self._masked(scope)
             for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
         ]
         return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def has_name(self, text: str, *, scope: Scope) -> bool:
         """Tell whether a record in scope has this name."""
-        return any(
-            segment.titles.has_name(text, allowed=mask)
-            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
-        )
+        return any(segment.titles.has_name(text, allowed=mask) for segment, mask in self._masked(scope))
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
         require_countable(field, self.spec)
         totals: dict[tuple[str, str], int] = {}
-        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+        for segment, mask in self._masked(scope):
             column = segment.columns.terms[field]
             for (_, category, value), count in zip(column.entries, column.counts(mask).tolist(), strict=True):
                 totals[category, value] = totals.get((category, value), 0) + count
@@ -332,7 +326,7 @@ class EmbeddedView(StoreView, TextReads):
         """Return which records in scope have which values of a field."""
         require_countable(field, self.spec)
         parts = []
-        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+        for segment, mask in self._masked(scope):
             column = segment.columns.terms[field]
             entries, rows = column.occurrences(mask)
             parts.append(EntryOccurrences(names=column.entries, entries=entries, keys=segment.keys[rows]))
@@ -340,17 +334,12 @@ class EmbeddedView(StoreView, TextReads):
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""
-        return sum(
-            segment.columns.size if mask is None else int(np.count_nonzero(mask))
-            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
-        )
+        pairs = self._masked(scope)
+        return sum(one.columns.size if mask is None else int(np.count_nonzero(mask)) for one, mask in pairs)
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
         """Return the keys in scope that follow `after`, in key order."""
-        keys = [
-            segment.keys if mask is None else segment.keys[mask]
-            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
-        ]
+        keys = [segment.keys if mask is None else segment.keys[mask] for segment, mask in self._masked(scope)]
         ordered = np.sort(np.concatenate(keys))
         start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
         return cast("list[Key]", ordered[start : start + limit].tolist())
@@ -359,6 +348,9 @@ class EmbeddedView(StoreView, TextReads):
     def _segments(self) -> tuple[Segment, ...]:
         """The base, then the tail, whose rows override those of the base."""
         return (self.base, self.tail) if self.tail.columns.size else (self.base,)
+
+    def _masked(self, scope: Scope) -> Iterator[tuple[Segment, Mask | None]]:
+        return zip(self._segments, self._masks(scope), strict=True)
 
     def _masks(self, scope: Scope) -> list[Mask | None]:
         """Return the rows of each segment that are alive and in scope; None means all.
@@ -388,11 +380,8 @@ class EmbeddedView(StoreView, TextReads):
         return [one if mask is None else one & mask for one, mask in zip(having, masks, strict=True)]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
-        alive = (self.base_alive, self.tail_alive)
-        return [
-            mask if one is None else one if mask is None else mask & one
-            for mask, one in zip(masks, alive, strict=False)
-        ]
+        pairs = zip(masks, (self.base_alive, self.tail_alive), strict=False)
+        return [mask if one is None else one if mask is None else mask & one for mask, one in pairs]
 
 
 def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
