@@ -27,7 +27,7 @@ from stackroom.shelf.embedded.store_file import (
     CHANGES_BY_ID,
     INSERT_VECTOR,
     PUT_BACK,
-    TOUCH_EMBEDDED,
+    STATEMENTS,
     StoreFile,
     create_tables,
     row_sum,
@@ -548,7 +548,7 @@ class Store(StoreFile):
             self._touch_embedded(db, model, author)
 
     def _touch_embedded(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
-        db.execute(TOUCH_EMBEDDED, (author.principal, author.call_id, model.name))
+        db.execute(STATEMENTS["touch_embedded"], (author.principal, author.call_id, model.name))
 
     def remove_vectors(self, rows: Sequence[int]) -> None:
         """Remove stored vectors, so that their texts are embedded again."""

@@ -20,6 +20,7 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.library import PLACE_FILE
 from stackroom.shelf.port import Checkpoint
 from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_full, is_read_only, stamp_of
+from stackroom.toml_text import load_packaged
 
 SUM = "row_sum"
 """The name of the function in SQL."""
@@ -34,29 +35,7 @@ COPY_MARK = "token"
 """The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
 META_SUM = "checksum"
 """The row of `meta` with the checksum of the others."""
-LAST_NUMBERS = """
-SELECT (SELECT max(change_no) FROM changes), (SELECT seq FROM sqlite_sequence WHERE name = 'changes'),
-       max((SELECT ifnull(max(key), 0) FROM records), (SELECT ifnull(max(key), 0) FROM changes)),
-       (SELECT seq FROM sqlite_sequence WHERE name = 'records')
-"""
-SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE records (
-    key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL, digest BLOB, sum INTEGER);
-CREATE TABLE embeddings (
-    model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, sum INTEGER, PRIMARY KEY (model, digest));
-CREATE TABLE changes (
-    change_no INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, id TEXT NOT NULL, op TEXT NOT NULL,
-    before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL,
-    at TEXT NOT NULL DEFAULT (datetime('now')), sum INTEGER);
-CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
-"""
-TOUCH_EMBEDDED = """
-INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
-SELECT key, id, 'update', body, ?1, ?2, datetime('now'), row_sum(key, id, 'update', body, ?1, ?2, datetime('now'))
-FROM records WHERE digest IN (SELECT digest FROM embeddings WHERE model = ?3)
-"""
-"""Logs a change of each record that has a vector of the model switched to, so that readers notice the switch."""
+STATEMENTS = load_packaged(__package__, "statements.toml")
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
 """Created on first use, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = LAYOUTS["records"]
@@ -83,7 +62,7 @@ def row_sum(*values: Any) -> int:
 def create_tables(db: apsw.Connection) -> None:
     """Create the tables of a store where they are missing."""
     if db.pragma("user_version") == 0:
-        db.execute(SCHEMA)
+        db.execute(STATEMENTS["schema"])
         db.pragma("user_version", SCHEMA_VERSION)
 
 
@@ -110,7 +89,7 @@ def is_meta_sound(db: apsw.Connection) -> bool:
 
 def are_counters_sound(db: apsw.Connection) -> bool:
     """Tell whether the last change and the last key agree with the counters that give the next ones."""
-    numbers = (int(number or 0) for number in db.execute(LAST_NUMBERS).fetchall()[0])
+    numbers = (int(number or 0) for number in db.execute(STATEMENTS["last_numbers"]).fetchall()[0])
     last_change, given_changes, last_key, given_keys = numbers
     return last_change == given_changes and given_keys >= last_key
 
