@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +47,10 @@ class Condition:
     """In how many seconds a catalogue that cannot be read is tried again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Failing(Condition):
+class _Failing(NamedTuple):
     """A catalogue that cannot be read."""
 
-    cause: ConditionKind = ConditionKind.UNREADABLE
+    condition: Condition
     failures: int
     retry_at: float
 
@@ -95,11 +95,10 @@ class CatalogueConditions:
             failures = known.failures + 1 if known and not is_gone else 1  # to look whether it is back costs little
             pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
             pause_s *= 1 + JITTER * self._jitter()
-            since, retry_at = known.since if known else self._now(), self._monotonic() + pause_s
-            self._failing[name] = _Failing(
-                catalogue=name, reason=reason, since=since, failures=failures, retry_at=retry_at
-            )
-        if known is None or known.reason != reason:
+            since = known.condition.since if known else self._now()
+            condition = Condition(catalogue=name, cause=ConditionKind.UNREADABLE, reason=reason, since=since)
+            self._failing[name] = _Failing(condition, failures, self._monotonic() + pause_s)
+        if known is None or known.condition.reason != reason:
             logger.warning("catalogue '%s' cannot be read and is skipped: %s", name, reason)
         return pause_s
 
@@ -129,7 +128,7 @@ class CatalogueConditions:
             if (known := self._failing.get(name)) is None:
                 return None
             if self._monotonic() >= known.retry_at:
-                self._failing[name] = replace(known, retry_at=self._monotonic() + LONGEST_PAUSE_S)
+                self._failing[name] = known._replace(retry_at=self._monotonic() + LONGEST_PAUSE_S)
                 return None
             return self._shown(known)
 
@@ -150,7 +149,4 @@ class CatalogueConditions:
             return [*failing, *(known for _name, known in sorted(self._damaged.items()))]
 
     def _shown(self, known: _Failing) -> Condition:
-        retry_in_s = max(0.0, known.retry_at - self._monotonic())
-        return Condition(
-            catalogue=known.catalogue, cause=known.cause, reason=known.reason, since=known.since, retry_in_s=retry_in_s
-        )
+        return replace(known.condition, retry_in_s=max(0.0, known.retry_at - self._monotonic()))
