@@ -34,14 +34,12 @@ class CatalogueLock:
             self._folder.stat()  # `filelock` would make the folder of a removed catalogue again
             self._lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:
-            raise error_type(
-                f"catalogue '{self._name}' is being written by another process (lock: {self._lock.lock_file})"
-            ) from error
+            holder = f"another process (lock: {self._lock.lock_file})"
+            raise error_type(f"catalogue '{self._name}' is being written by {holder}") from error
         except (OSError, NotImplementedError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise StorageError(
-                f"catalogue '{self._name}' cannot be written to: {reason}; nothing was changed"
-            ) from error
+            said = f"catalogue '{self._name}' cannot be written to: {reason}; nothing was changed"
+            raise StorageError(said) from error
         try:
             yield
         finally:

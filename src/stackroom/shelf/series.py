@@ -13,13 +13,10 @@ from stackroom.text.normalise import fold
 
 MIN_STEM_CHARS = 5
 """The length from which a stem that begins another title shows a series."""
-
 MIN_SHARED_CHARS = 6
 """The length from which a stem counts wherever it stands: of an alternative title, or after a colon."""
-
 MIN_SHARED_WIDE_CHARS = 3
 """The same for scripts without spaces, where three characters say as much."""
-
 MIN_INNER_CHARS = 10
 """The length from which a stem of several words counts anywhere in a title."""
 

@@ -14,7 +14,6 @@ import apsw
 from stackroom.shelf.port import Checkpoint, never_stop
 
 WAL_ENDING = "-wal"
-
 Stamp = tuple[tuple[int, int, int] | None, ...]
 BUSY_TIMEOUT_MS = 5_000
 STEPS_BETWEEN_CHECKPOINTS = 10_000

@@ -59,9 +59,7 @@ class StorePlace:
     @property
     def shown(self) -> str:
         """The address without the password."""
-        return SECRET.sub(
-            lambda found: f"{found[2]}***" if found[2] else f"{(found[1] or '').split(':')[0]}@", self.url
-        )
+        return SECRET.sub(lambda one: f"{one[2]}***" if one[2] else f"{(one[1] or '').split(':')[0]}@", self.url)
 
     def __repr__(self) -> str:
         return f"StorePlace({self.shown}, {self.schema})"
@@ -89,10 +87,9 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
         return
     before = os.umask(0o077)
     try:
-        told = {
-            one.name: value for one in dataclasses.fields(place) if (value := getattr(place, one.name)) != one.default
-        }
-        replace_file(path, "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items()).encode())
+        values = [(one, getattr(place, one.name)) for one in dataclasses.fields(place)]
+        lines = [f"{one.name} = {json.dumps(value)}\n" for one, value in values if value != one.default]
+        replace_file(path, "".join(lines).encode())
     finally:
         os.umask(before)
 
@@ -128,6 +125,5 @@ def load_postgres(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise StorageError(
-            "records in PostgreSQL need its driver, the extra 'postgres': pip install 'psycopg[binary]'"
-        ) from error
+        needed = "records in PostgreSQL need its driver, the extra 'postgres': pip install 'psycopg[binary]'"
+        raise StorageError(needed) from error

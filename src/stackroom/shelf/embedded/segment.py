@@ -231,9 +231,8 @@ def with_late_vectors(
         else:
             vectors[row] = vector
     table, mean = _centred_table(vectors, is_centred=model.is_centred, mean=None)
-    return replace(
-        segment, vectors=table, mean=mean, vector_no=vector_no, awaiting=awaiting if awaiting.any() else None
-    )
+    late = awaiting if awaiting.any() else None
+    return replace(segment, vectors=table, mean=mean, vector_no=vector_no, awaiting=late)
 
 
 def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:

@@ -82,8 +82,6 @@ class RemoteStore(FollowedStore):
         if self._replicas is not None:
             self._replicas.close()
 
-    # State
-
     def require_tables(self) -> None:
         """Read the state, if none was read yet."""
         if self._reached.token is None:
@@ -131,8 +129,6 @@ class RemoteStore(FollowedStore):
         if self.counter(INDEXED_VECTORS) < vector_no:
             with suppress(DatabaseLostError):
                 self.database.note_published(vector_no)
-
-    # Reads
 
     def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
         """Return the records of these keys as of the change with that number."""
@@ -203,8 +199,6 @@ class RemoteStore(FollowedStore):
                 yield
             finally:
                 self._thread.remote = None
-
-    # Writes
 
     def apply(
         self,

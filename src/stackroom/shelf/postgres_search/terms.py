@@ -38,7 +38,7 @@ TermParts = tuple[int, str, str, str]
 
 def term_hash(field: int, text: str) -> int:
     """Return the number by which a term is looked up; values that compare as equal have the same."""
-    digest = blake2b(f"{field}\n{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = blake2b(encoded(f"{field}\n{text}"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
@@ -84,7 +84,7 @@ def gram_sizes(names: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, in
 
 def name_number(name: str) -> int:
     """Return the number by which documents with a name are found: below 0, where terms have none, and not unique."""
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    digest = blake2b(encoded(name), digest_size=4).digest()
     return int.from_bytes(digest, "big") // -2 - 1
 
 
@@ -93,10 +93,15 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def decoded(text: bytes) -> str:
+    """Return a text that was stored."""
+    return text.decode("utf-8", "surrogatepass")
+
+
 def term_of_row(row: Sequence[Any]) -> Term:
     """Return the term of a row of the dictionary: its field, text, category and value."""
     field, *texts = row
-    return Term(field, *(text.decode("utf-8", "surrogatepass") for text in texts))
+    return Term(field, *map(decoded, texts))
 
 
 class Dictionary:

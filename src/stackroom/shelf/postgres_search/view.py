@@ -35,6 +35,7 @@ from stackroom.shelf.postgres_search.terms import (
     GRAMS,
     Term,
     column_number,
+    decoded,
     encoded,
     grams_of,
     name_number,
@@ -120,8 +121,6 @@ class PostgresqlView(StoreView):
             self._seen_by[numbers] = replace(self, classes=classes, is_limited=True, _seen_by={}, _selections={})
         return self._seen_by[numbers]
 
-    # Reads by key
-
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
         return [names[0] if names else "" for names in self._names(keys)]
@@ -130,12 +129,8 @@ class PostgresqlView(StoreView):
         """Return the terms of a column for each of these keys."""
         number, rows = column_number(self.spec, field), self._rows_of(keys)
         known = self._terms_of({entry for row in rows.values() for entry in row.columns})
-        return [
-            frozenset(known[entry].text for entry in rows[key].columns if known[entry].field == number)
-            if key in rows
-            else frozenset()
-            for key in keys
-        ]
+        each = [[known[entry] for entry in rows[key].columns] if key in rows else [] for key in keys]
+        return [frozenset(term.text for term in some if term.field == number) for some in each]
 
     def count_terms(self, field: str, terms: Iterable[str], keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return how many of the terms each of these keys has in a column."""
@@ -198,8 +193,6 @@ class PostgresqlView(StoreView):
             for number, *row in self.snapshot.rows(query, missing) if missing else ():
                 self._terms[number] = term_of_row(row)
             return self._terms
-
-    # Words
 
     def lexical(
         self, query: TextQuery, *, scope: Scope, limit: int, counted: bool = True, in_names: bool = False
@@ -366,17 +359,14 @@ class PostgresqlView(StoreView):
             blocks[entry].append((block, data))
         return {entry: join_blocks(some) for entry, some in blocks.items()}
 
-    # Vectors
-
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
         selection = self._select(scope)
-        return [self._nearest_one(vector, selection, limit) for vector in vectors]
-
-    def _nearest_one(self, vector: Vector, selection: Selection, limit: int) -> Ranking:
-        """Rank the candidates by their exact cosines: those of the index are of numbers with half the digits."""
-        keys = self._near(vector, selection, limit + SPARE) if limit and self.model else []
-        return build_ranking(keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit)
+        rankings = []
+        for vector in vectors:  # by exact cosines: those of the index are of numbers with half the digits
+            keys = self._near(vector, selection, limit + SPARE) if limit and self.model else []
+            rankings.append(build_ranking(keys, row_dots(self.vectors(keys), vector) if keys else (), limit=limit))
+        return rankings
 
     def _near(self, vector: Vector, selection: Selection, count: int) -> list[Key]:
         """Return the records nearest to a vector: of all that are selected or, of many, of those that a graph finds."""
@@ -389,8 +379,6 @@ class PostgresqlView(StoreView):
         if len(found) < count and selection.clause:
             found = self.snapshot.rows(nearest.format(selected), *selection.values, asked)
         return [Key(key) for (key,) in found]
-
-    # Names
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
@@ -428,8 +416,6 @@ class PostgresqlView(StoreView):
         kept, _ = self._first_selected(keys, shared - off / FURTHEST_OFF, selection, NAMED_CANDIDATES)
         return [Key(key) for key in kept[:NAMED_CANDIDATES].tolist()]
 
-    # Counts
-
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first; of many records, of a sample."""
         require_countable(field, self.spec)
@@ -446,7 +432,7 @@ class PostgresqlView(StoreView):
                         JOIN entries ON id = entry WHERE field = %s {selection.also} GROUP BY category, value"""
             rows = self.snapshot.rows(query, number, *selection.values)
         found = [
-            FacetCount(_decoded(category), _decoded(value), round(int(count) / share))
+            FacetCount(decoded(category), decoded(value), round(int(count) / share))
             for category, value, count in rows
             if count
         ]
@@ -507,7 +493,3 @@ class PostgresqlView(StoreView):
                     conditions, snapshot=self.snapshot, spec=self.spec, classes=self.classes, is_limited=self.is_limited
                 )
             return self._selections[conditions]
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "surrogatepass")
