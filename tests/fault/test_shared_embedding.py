@@ -16,7 +16,7 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres import shared_work
+from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError
 from stackroom.shelf.store_place import save_place
 from support.postgres import PostgresServer
@@ -56,7 +56,7 @@ class CountingEmbedder:
 @pytest.fixture
 def server_of(postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenServer]:
     """Opens the shelf of one server, by its name; the first one creates the store and fills it."""
-    monkeypatch.setattr(shared_work, "KEYS_AT_ONCE", 10)
+    monkeypatch.setattr(store_database, "KEYS_AT_ONCE", 10)
     place, opened = postgresql.new_place(), list[EmbeddedShelf]()
 
     def open_shelf(name: str) -> EmbeddedShelf:

@@ -17,9 +17,7 @@ from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.vectors import Vector
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.shared_work import TABLE as WORK
-from stackroom.shelf.postgres.shared_work import find_progress, plan
-from stackroom.shelf.postgres.store_database import index_prefix
+from stackroom.shelf.postgres.store_database import WORK, find_progress, index_prefix, plan
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 from stackroom.toml_text import load_packaged
 

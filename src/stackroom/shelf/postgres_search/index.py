@@ -21,7 +21,7 @@ from stackroom.model.scope import PUBLIC
 from stackroom.model.vectors import FEW, Vector, centre
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.embedded.store import STORED_VECTORS
-from stackroom.shelf.postgres.shared_work import SharedWork, count_left
+from stackroom.shelf.postgres.store_database import SharedWork, count_left
 from stackroom.shelf.postgres_search.copying import FALSE, TRUE, bytes_array, copy_rows, half_vectors, number_arrays
 from stackroom.shelf.postgres_search.database import (
     INDEXING,
