@@ -132,27 +132,21 @@ class Columns:
 
     def mask(self, conditions: Iterable[Condition]) -> Mask | None:
         """Return the rows that meet every condition; None means all of them."""
-        mask: Mask | None = None
-        for condition in conditions:
-            one = self._mask_of(condition)
-            mask = one if mask is None else mask & one
-        return mask
+        masks = [self._mask_of(condition) for condition in conditions]
+        return reduce(np.logical_and, masks) if masks else None
 
     def _mask_of(self, condition: Condition) -> Mask:
-        mask: Mask
         match condition:
             case AnyOf():
                 return self._having(condition.field, condition.values)
             case NoneOf():
                 return ~self._having(condition.field, condition.values)
             case AllOf():
-                mask = np.ones(self.size, dtype=bool)
-                for value in condition.values:
-                    mask &= self._having(condition.field, (value,))
-                return mask
+                each = [self._having(condition.field, (value,)) for value in condition.values]
+                return reduce(np.logical_and, each, np.ones(self.size, dtype=bool))
             case Range():  # a missing number (NaN) fails every comparison, that with minus infinity too
                 values = reduce(np.multiply, (self.numbers[name] for name in condition.fields))
-                mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
+                mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
                 return mask if condition.at_most is None else mask & (values <= condition.at_most)
 
     def _having(self, name: str, values: Iterable[str]) -> Mask:

@@ -62,11 +62,9 @@ class WatchedShelf:
 
     def open(self) -> Shelf:
         """Return the inner shelf, opened once; raise StorageError where that fails."""
-        inner = self._inner
-        if inner is None:
+        if (inner := self._inner) is None:
             with self._opening:
-                inner = self._inner
-                if inner is None:
+                if (inner := self._inner) is None:
                     inner = self._inner = self._open_shelf()
         return inner
 

@@ -43,6 +43,7 @@ COLUMNS = {
     ),
 }
 ROW_NUMBERS = {"records": "key", "embeddings": "rowid", "changes": "change_no"}
+EVERY_MARK = "SELECT name, value FROM meta"
 ROWS_AT_ONCE = 2_000
 LEAST_SHARED = 1_000
 PIECE_BYTES = 1 << 20
@@ -231,10 +232,10 @@ class FollowedStore(Store):
             try:
                 with self._writing_file() as db:
                     self._copy_rows(writer.db, db)
-                    before = _shared_meta(db)
+                    before = shared_of(db.execute(EVERY_MARK))
                     with _noted_rows(db) as touched:
                         yield db
-                    if any(touched.values()) or _shared_meta(db) != before:
+                    if any(touched.values()) or shared_of(db.execute(EVERY_MARK)) != before:
                         _send(writer, db, touched, before)
                         self.database.commit(writer)
             except StorageError:
@@ -249,7 +250,7 @@ class FollowedStore(Store):
 
     def _copy_rows(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:
         """Bring the copy up to what a transaction of the database sees."""
-        own = dict(db.execute("SELECT name, value FROM meta"))
+        own = dict(db.execute(EVERY_MARK))
         revision, token = own.get(REVISION), own.get(TOKEN)
         last, last_token = remote.execute("SELECT revision, token FROM state").fetchone() or (0, "")
         if token == last_token:
@@ -264,7 +265,7 @@ class FollowedStore(Store):
         for table in ("records", "embeddings"):
             query = f"SELECT {names_of(table)} FROM {table} WHERE revision > %s"
             insert_rows(db, table, _iter_rows(remote, query, since))
-        meta = dict(remote.execute("SELECT name, value FROM meta").fetchall())
+        meta = dict(remote.execute(EVERY_MARK).fetchall())
         if is_continued and meta.get("model") != own.get("model"):
             sized = meta["model"], 4 * int(meta["dimension"])  # as a switch of the model does
             db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", sized)
@@ -314,10 +315,6 @@ def reserve_keys(db: apsw.Connection, highest: int) -> None:
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (highest,))
 
 
-def _shared_meta(db: apsw.Connection) -> dict[str, str]:
-    return shared_of(db.execute("SELECT name, value FROM meta"))
-
-
 def shared_of(rows: Iterable[Any]) -> dict[str, str]:
     """Return the rows of `meta` that a database has too."""
     return {name: value for name, value in rows if name in SHARED}
@@ -344,7 +341,7 @@ def _send(
 ) -> None:
     """Send the rows that a transaction of the copy has touched, and note in the copy that it has them."""
     writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
-    meta = _shared_meta(db)
+    meta = shared_of(db.execute(EVERY_MARK))
     if meta.get("model") != before.get("model"):
         query = "DELETE FROM embeddings WHERE model = %s AND length(vector) <> %s"
         writer.db.execute(query, (meta["model"], 4 * int(meta["dimension"])))

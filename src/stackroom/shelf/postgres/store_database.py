@@ -236,7 +236,12 @@ class StoreDatabase:
             return self._look_up(connect=wait, within_s=LOOK_UP_S if wait else LOOK_UP_S / 100)
         except (psycopg.Error, OSError, TimeoutError) as error:
             if wait:
-                self._note_lost(error)
+                if not self.is_lost:
+                    kind = type(error).__name__
+                    logger.warning("the database of catalogue '%s' does not answer: %s", self._name, kind)
+                self.is_lost = True
+                if self._monotonic() >= self._retry_at:
+                    self._retry_at = self._monotonic() + RECONNECT_S
             return None
         finally:
             self._watch_guard.release()
@@ -255,13 +260,6 @@ class StoreDatabase:
         self.is_lost = False
         change_no, vector_no, revision, token, withheld, moved_to = row
         return DatabaseState(int(change_no), int(vector_no), int(revision), token, withheld == "t", moved_to)
-
-    def _note_lost(self, error: Exception) -> None:
-        if not self.is_lost:
-            logger.warning("the database of catalogue '%s' does not answer: %s", self._name, type(error).__name__)
-        self.is_lost = True
-        if self._monotonic() >= self._retry_at:
-            self._retry_at = self._monotonic() + RECONNECT_S
 
     @contextmanager
     def reading(self) -> Iterator[psycopg.Connection[Any]]:
