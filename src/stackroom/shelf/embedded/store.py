@@ -205,7 +205,7 @@ class Store(StoreFile):
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
         """Return the keys of these ids as of the change with that number."""
         wanted = keepable(ids)
-        found: dict[RecordId, Key] = dict(self._select(_KEYS_OF_IDS, wanted))
+        found: dict[RecordId, Key] = dict(self._select(STATEMENTS["keys_of_ids"], wanted))
         for _, key, record_id, op, *_ in self._later(f"id {_LAST_FIRST}", wanted, as_of):
             if op == "insert":
                 found.pop(record_id, None)
@@ -440,12 +440,7 @@ class Store(StoreFile):
             self.damaged.discard(change.id)
 
     def _log(self, db: apsw.Connection, author: Author, **change: Any) -> None:
-        db.execute(
-            """INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
-               VALUES (:key, :id, :op, :before, :principal, :call_id, datetime('now'),
-                       row_sum(:key, :id, :op, :before, :principal, :call_id, datetime('now')))""",
-            {**change, "principal": author.principal, "call_id": author.call_id},
-        )
+        db.execute(STATEMENTS["log"], {**change, "principal": author.principal, "call_id": author.call_id})
 
     # Vectors, which may come later than their records: they are no changes, and have counters of their own.
 
@@ -472,11 +467,9 @@ class Store(StoreFile):
         with self._writing() as db:
             for digest, vector in vectors.items():
                 self._insert_vector(db, Embedding(digest=digest, vector=vector))
-            query = """UPDATE records SET digest = ?1, sum = row_sum(id, body, ?1) WHERE id = ?2
-                       AND ifnull(digest, ?1) = ?1 AND sum = row_sum(id, body, digest)"""
             embedded = 0
             for record_id, digest in digests.items():
-                db.execute(query, (digest, record_id))
+                db.execute(STATEMENTS["set_digest"], (digest, record_id))
                 embedded += db.changes()
             set_meta(db, {STORED_VECTORS: str(self.counter(STORED_VECTORS) + 1)})
         return embedded
@@ -514,10 +507,8 @@ class Store(StoreFile):
 
     def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
         """Return the vectors of records by a model, with the digests of their texts; those that have their checksum."""
-        query = """SELECT key, records.digest, vector, embeddings.sum FROM records
-                   JOIN embeddings ON embeddings.digest = records.digest AND model = ? WHERE key IN ({})"""
         found: dict[Key, Embedding] = {}
-        for key, digest, *row in self._select(query, keys, model.name):
+        for key, digest, *row in self._select(STATEMENTS["vectors_of_keys"], keys, model.name):
             vector = sound_vector(model.name, digest, *row)
             if vector is not None:
                 found[Key(key)] = Embedding(digest=digest, vector=vector)
@@ -558,17 +549,10 @@ class Store(StoreFile):
     def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
         """Store the vector of a text, and tell whether it is new; without a model nothing is stored."""
         embedding.require_fits(self.model())
-        db.execute(
-            """INSERT OR IGNORE INTO embeddings
-               SELECT value, ?1, ?2, row_sum(value, ?1, ?2) FROM meta WHERE name = 'model'""",
-            (embedding.digest, _as_bytes(embedding.vector)),
-        )
+        db.execute(STATEMENTS["insert_vector"], (embedding.digest, _as_bytes(embedding.vector)))
         return db.changes() > 0
 
 
-_KEYS_OF_IDS = """SELECT found.id, found.key FROM records found
-    JOIN records r ON r.key = found.key AND r.id || '' = found.id WHERE found.id IN ({})"""
-"""The id is compared with that of the row: one that the index gives for another row is damage, and not found."""
 _INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, ?, ?, ?)"
 _LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"

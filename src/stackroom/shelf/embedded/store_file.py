@@ -23,19 +23,13 @@ from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_full, is_re
 from stackroom.toml_text import load_packaged
 
 SUM = "row_sum"
-"""The name of the function in SQL."""
-SUMMED: Mapping[str, str] = {
-    "records": "id, body, digest",
-    "embeddings": "model, digest, vector",
-    "changes": "key, id, op, before, principal, call_id, at",
-}
-"""Table → the columns that its checksums are of. Keys and change numbers are checked by their order and counters."""
 INSERT_VECTOR = "INSERT OR IGNORE INTO embeddings VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
 COPY_MARK = "token"
 """The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
 META_SUM = "checksum"
 """The row of `meta` with the checksum of the others."""
 STATEMENTS = load_packaged(__package__, "statements.toml")
+SUMMED: Mapping[str, str] = STATEMENTS["summed"]
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
 """Created on first use, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = LAYOUTS["records"]

@@ -30,18 +30,13 @@ from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_me
 from stackroom.shelf.port import KeyRange
 from stackroom.shelf.postgres.sending import copying
 from stackroom.shelf.postgres.store_database import DatabaseLostError, DatabaseState, StoreDatabase, WriteTransaction
+from stackroom.toml_text import load_packaged
 
 REVISION, TOKEN, HISTORY = "revision", COPY_MARK, "history"
 """The rows of `meta` that say how far the copy has followed, and that it was made anew from another history."""
 SHARED = ("model", "dimension", "centred", SPEC_MARK, STORED_VECTORS)
 """The rows of `meta` that are the same in the database and in every copy."""
-COLUMNS = {
-    "records": "key int8, id text, body bytea, digest bytea, sum int8",
-    "embeddings": "model text, digest bytea, vector bytea, sum int8",
-    "changes": (
-        "change_no int8, key int8, id text, op text, before bytea, principal text, call_id text, at text, sum int8"
-    ),
-}
+COLUMNS: Mapping[str, str] = load_packaged(__package__, "statements.toml")["columns"]
 ROW_NUMBERS = {"records": "key", "embeddings": "rowid", "changes": "change_no"}
 EVERY_MARK = "SELECT name, value FROM meta"
 ROWS_AT_ONCE = 2_000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ FEW, SAMPLED = 20_000, 10_000
 """Up to how many keys are read, so that they are a set in memory, and in how many records more are estimated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AudienceClass:
+class AudienceClass(NamedTuple):
     """Records for the same audiences: how many, and the numbers of tokens in each group of fields."""
 
     number: int

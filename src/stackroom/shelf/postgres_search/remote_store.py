@@ -26,20 +26,13 @@ from stackroom.shelf.embedded.store_file import SUM, create_tables, row_sum, set
 from stackroom.shelf.port import Author, Change, Put
 from stackroom.shelf.postgres.followed_store import HISTORY, TOKEN, FollowedStore, insert_rows, names_of, reserve_keys
 from stackroom.shelf.postgres.store_database import RECONNECT_S, DatabaseLostError, StoreDatabase
-from stackroom.shelf.postgres_search.database import Connections, failing_as_storage
+from stackroom.shelf.postgres_search.database import STATEMENTS, Connections, failing_as_storage
 from stackroom.shelf.store_place import StorePlace
 
 FoundT = TypeVar("FoundT")
 NAMED = re.compile(r"(?<!:):(\w+)")
 """A value that SQLite's statements have by name."""
 LAST_WRITE = "SELECT change_no, token, EXISTS (SELECT 1 FROM writes WHERE token = ?) FROM state"
-WANTED = {
-    "records": "id = ANY(%(ids)s)",
-    "embeddings": "model = ANY(%(models)s) AND digest = ANY(%(digests)s)",
-    "changes": """change_no IN (SELECT change_no FROM state UNION ALL
-                                SELECT max(change_no) FROM changes WHERE id = ANY(%(expected)s) GROUP BY id)""",
-}
-"""The rows that a write may touch, and the changes that the next ones follow."""
 NOTHING: Mapping[str, Iterable[Any]] = {"ids": (), "expected": (), "models": (), "digests": ()}
 LAST_KEY = "SELECT greatest((SELECT max(key) FROM records), (SELECT max(key) FROM changes))"
 
@@ -256,7 +249,7 @@ class RemoteStore(FollowedStore):
         set_meta(db, meta)
         values = {name: _storable(some) for name, some in wanted.items()}
         values["models"].append(meta.get("model", ""))
-        for table, where in WANTED.items():
+        for table, where in STATEMENTS["wanted"].items():
             rows = remote.cursor(binary=True).execute(f"SELECT {names_of(table)} FROM {table} WHERE {where}", values)
             insert_rows(db, table, rows)
         reserve_keys(db, (remote.execute(LAST_KEY).fetchone() or (0,))[0] or 0)

@@ -162,8 +162,5 @@ class PostgresqlShelf(EmbeddedShelf):
             history=self.store.history(),
             promises=self.promises,
             records=sum(records for _, _, records, _ in rows),
-            classes=[
-                AudienceClass(number=number, audiences=frozenset(audiences), records=records, lengths=lengths)
-                for number, audiences, records, lengths in rows
-            ],
+            classes=[AudienceClass(number, frozenset(some), *counts) for number, some, *counts in rows],
         )
