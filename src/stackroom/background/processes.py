@@ -57,11 +57,10 @@ class ChildProcess:
         `niceness`: 19 is the lowest priority.
         """
         self.name = name
-        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen(
             command,
-            stdin=pipe if reads else nothing,
-            stdout=pipe if writes else SHOWN if shows_output else nothing,
+            stdin=PIPED if reads else DISCARDED,
+            stdout=PIPED if writes else SHOWN if shows_output else DISCARDED,
             stderr=errors,
             env=None if environment is None else dict(environment),
             cwd=folder,

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 
 from stackroom.errors import ExpectedError
 
+logger = logging.getLogger(__name__)
+
 
 def start_thread(name: str, work: Callable[[], object]) -> threading.Thread:
     """Do work in a thread of its own, which does not keep the process from ending."""
@@ -67,16 +69,11 @@ def list_threads() -> list[str]:
     return sorted(thread.name for thread in threading.enumerate())
 
 
-logger = logging.getLogger(__name__)
-
-WAIT_S = 1.0
-
-
 class BoundedCheck:
     """Runs a check that returns a problem, or None where all is well."""
 
     def __init__(
-        self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = WAIT_S
+        self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = 1.0
     ) -> None:
         self._check = check
         self._name = name
