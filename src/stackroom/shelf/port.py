@@ -153,7 +153,6 @@ class ShelfDescription:
     """Whether its files cannot be written to, so that nothing can be changed."""
     model: ModelId | None = None
     index_bytes: int = 0
-    """The size of the indexes on disk."""
     sqlite_file: Path | None = None
     """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
     counters: Mapping[str, int] = field(default_factory=dict)

@@ -28,7 +28,6 @@ NAMED = 5
 ADD_AGAIN = "add its source again (stackroom add), or put the file back from a back-up"
 EMBED_AGAIN = "the next stackroom add of its source embeds them again"
 UNUSED_BYTES = "was changed by something else than Stackroom, where no record is stored"
-
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the write lock of the catalogue for a block."""
 REBUILD = "run: stackroom job run rebuild_indexes"
@@ -68,9 +67,8 @@ def _check_rows(store: Store, db: apsw.Connection, checkpoint: Checkpoint) -> It
     store.damaged = {RecordId(str(one)) for (one,) in list_damaged(db, "records", "id", checkpoint)}
     yield from damaged_records(store)
     if vectors := list_damaged(db, "embeddings", "rowid", checkpoint):
-        yield _problem(
-            store, f"has {len(vectors)} damaged vectors; these records are found by words alone", EMBED_AGAIN
-        )
+        fault = f"has {len(vectors)} damaged vectors; these records are found by words alone"
+        yield _problem(store, fault, EMBED_AGAIN)
     if changes := [str(row[0]) for row in list_damaged(db, "changes", "change_no", checkpoint)]:
         yield _problem(store, f"has {_named(changes, 'changes of its history')}; they cannot be undone", PUT_BACK)
 

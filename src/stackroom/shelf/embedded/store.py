@@ -49,7 +49,6 @@ HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest 
                     AND model = (SELECT value FROM meta WHERE name = 'model'))"""
 WITH_VECTORS = """FROM records LEFT JOIN embeddings
     ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
-
 VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
 """The columns that `sound_vector` takes."""
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
@@ -355,13 +354,8 @@ class Store(StoreFile):
             if body is None:
                 continue
             vector = sound_vector(model, digest, *vector_row)
-            yield SegmentRow(
-                key=Key(key),
-                record=decode_record(RecordId(record_id), body, self.spec),
-                vector=vector,
-                digest=digest,
-                awaits_vector=digest is not None and vector is None,
-            )
+            record, awaits = decode_record(RecordId(record_id), body, self.spec), digest is not None and vector is None
+            yield SegmentRow(key=Key(key), record=record, vector=vector, digest=digest, awaits_vector=awaits)
 
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
         """Yield the records of these keys as of a change, in key order.

@@ -24,18 +24,9 @@ from stackroom.toml_text import load_packaged
 OLDEST_PGVECTOR = (0, 8)
 """The first version whose index goes on where a filter has left out what it found."""
 EXTENSION_SCHEMA = "public"
-IDLE_LIMIT_S = 60
-"""How long a snapshot may be idle: an open transaction keeps PostgreSQL from removing what was replaced since."""
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
-SESSION = {
-    "idle_in_transaction_session_timeout": f"{IDLE_LIMIT_S}s",
-    "hnsw.ef_search": "1000",  # as many vectors as pgvector can keep in view
-    "hnsw.iterative_scan": "relaxed_order",
-    "hnsw.max_scan_tuples": "200000",  # so that it finds a thousand where a filter keeps one record of 200
-    "jit": "off",
-}
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
 CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
@@ -124,7 +115,7 @@ class Connections:
     def _connect(self) -> "psycopg.Connection[Any]":
         with failing_as_storage():
             connection = psycopg.connect(self._url, connect_timeout=CONNECT_S, tcp_user_timeout=1_000 * ANSWER_S)
-            for name, value in SESSION.items():
+            for name, value in STATEMENTS["session"].items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
             connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
             connection.commit()
