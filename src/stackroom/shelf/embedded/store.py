@@ -23,16 +23,7 @@ from stackroom.errors import ConflictError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.segment import SegmentRow
-from stackroom.shelf.embedded.store_file import (
-    CHANGES_BY_ID,
-    INSERT_VECTOR,
-    PUT_BACK,
-    STATEMENTS,
-    StoreFile,
-    create_tables,
-    row_sum,
-    set_meta,
-)
+from stackroom.shelf.embedded.store_file import PUT_BACK, STATEMENTS, StoreFile, create_tables, row_sum, set_meta
 from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, Embedding, KeyRange, Op, PastChange, Put
 
 BULK_RECORDS = 100
@@ -326,7 +317,7 @@ class Store(StoreFile):
             return
         self.seal.break_up()
         with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # queries are only slower without it
-            self._db().execute(CHANGES_BY_ID)
+            self._db().execute(STATEMENTS["changes_by_id"])
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""
@@ -401,11 +392,12 @@ class Store(StoreFile):
         for embedding in embeddings:
             embedding.require_fits(model)
         vectors = [(one.digest, _as_bytes(one.vector)) for one in embeddings if one.has_vector]
-        db.executemany(INSERT_VECTOR, [(model.name, *one) for one in vectors] if model else [])
-        db.executemany(_INSERT_KEYED, [(key, *row, row_sum(*row)) for key, row in enumerate(rows, start=last + 1)])
+        db.executemany(STATEMENTS["add_vector"], [(model.name, *one) for one in vectors] if model else [])
+        keyed = [(key, *row, row_sum(*row)) for key, row in enumerate(rows, start=last + 1)]
+        db.executemany(STATEMENTS["insert_keyed"], keyed)
         said = None, author.principal, author.call_id, db.execute("SELECT datetime('now')").get
         logged = [(key, row[0], "insert", *said) for key, row in enumerate(rows, start=last + 1)]
-        db.executemany(_LOG_INSERT, [(*row, row_sum(*row)) for row in logged])
+        db.executemany(STATEMENTS["log_insert"], [(*row, row_sum(*row)) for row in logged])
         return True
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
@@ -415,7 +407,7 @@ class Store(StoreFile):
         is_new = embedding is not None and embedding.has_vector and self._insert_vector(db, embedding)
         old = db.execute("SELECT key, id, body, digest, sum FROM records WHERE id = ?", (put.record.id,)).fetchone()
         if old is None:
-            key = db.execute(f"{_INSERT_RECORD} RETURNING key", (put.record.id, body, digest)).get
+            key = db.execute(STATEMENTS["insert_record"], (put.record.id, body, digest)).get
             self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
             return
         before = self._sound_body(*old[1:])
@@ -454,7 +446,7 @@ class Store(StoreFile):
         """Store vectors of another model than the present one, which `create` switches to."""
         with self._writing() as db:
             rows = [(model.name, digest, vector.tobytes()) for digest, vector in vectors.items()]
-            db.executemany(INSERT_VECTOR, rows)
+            db.executemany(STATEMENTS["add_vector"], rows)
 
     def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
         """Store vectors of texts, and return how many of these records still have that text."""
@@ -547,9 +539,6 @@ class Store(StoreFile):
         return db.changes() > 0
 
 
-_INSERT_KEYED = "INSERT INTO records (key, id, body, digest, sum) VALUES (?, ?, ?, ?, ?)"
-_LOG_INSERT = "INSERT INTO changes (key, id, op, before, principal, call_id, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
 
 

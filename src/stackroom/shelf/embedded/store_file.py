@@ -23,15 +23,12 @@ from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_full, is_re
 from stackroom.toml_text import load_packaged
 
 SUM = "row_sum"
-INSERT_VECTOR = "INSERT OR IGNORE INTO embeddings VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
 COPY_MARK = "token"
 """The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
 META_SUM = "checksum"
 """The row of `meta` with the checksum of the others."""
 STATEMENTS = load_packaged(__package__, "statements.toml")
 SUMMED: Mapping[str, str] = STATEMENTS["summed"]
-CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
-"""Created on first use, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = LAYOUTS["records"]
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
