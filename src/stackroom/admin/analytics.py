@@ -111,17 +111,9 @@ class Analytics:
 
 def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
     """Declare `analytics.query`."""
-    return [
-        declare_query_tool(
-            name="analytics.query",
-            description="Listening, bandwidth, popular content, top queries, queries without results.",
-            params=AnalyticsParams,
-            result=QueryResult,
-            action=Action.VIEW_ANALYTICS,
-            run=Analytics(reports, catalogues).query,
-            text=rows_text,
-        )
-    ]
+    run = Analytics(reports, catalogues).query
+    answer = {"result": QueryResult, "text": rows_text}
+    return [declare_query_tool("analytics.query", AnalyticsParams, run, action=Action.VIEW_ANALYTICS, **answer)]
 
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:

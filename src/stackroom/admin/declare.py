@@ -1,4 +1,4 @@
-"""Declaration of operations: permission, parameters and function in Python, words and places in `operations.toml`."""
+"""Declaration of operations and tools: permission, parameters and function in Python, words and places in TOML."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +11,7 @@ from stackroom.tools.operation import Operation, OperationCall
 from stackroom.tools.spec import GenericParams, ToolSpec
 
 WORDS = load_packaged(__package__, "operations.toml")
+DESCRIPTIONS = load_packaged(__package__, "tools.toml")
 
 
 def declare(
@@ -21,4 +22,10 @@ def declare(
     return Operation(name=name, params=params, run=run, **{**declared, **words})
 
 
-declare_query_tool = partial(ToolSpec, action=Action.SERVER_ADMIN, cost=Cost.READ, count_of=attrgetter("total"))
+def declare_tool(name: str, params: type[GenericParams], run: Callable[..., Any], **declared: Any) -> ToolSpec:
+    """Return a tool with its description as `tools.toml` has it."""
+    return ToolSpec(name=name, description=DESCRIPTIONS[name], params=params, run=run, **declared)
+
+
+declare_query_tool = partial(declare_tool, action=Action.SERVER_ADMIN, cost=Cost.READ, count_of=attrgetter("total"))
+declare_change_tool = partial(declare_tool, cost=Cost.WRITE, read_only=False)

@@ -101,16 +101,7 @@ class Inspector:
 
 def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
     """Declare `debug.inspect`."""
-    return [
-        declare_query_tool(
-            name="debug.inspect",
-            description="State of the indexes, recent errors, or integrity.",
-            params=InspectParams,
-            result=QueryResult,
-            run=inspector.inspect,
-            text=rows_text,
-        )
-    ]
+    return [declare_query_tool("debug.inspect", InspectParams, inspector.inspect, result=QueryResult, text=rows_text)]
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:

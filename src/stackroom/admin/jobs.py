@@ -2,12 +2,12 @@
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from pydantic import AliasPath, ConfigDict, Field
 
-from stackroom.admin.declare import declare, declare_query_tool
+from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
 from stackroom.model.principal import Action, Cost, Principal
@@ -219,31 +219,18 @@ JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
 
 def jobs_tools(board: JobBoard) -> list[ToolSpec]:
     """Declare the tools over the jobs of a library."""
-    queries, actions = OperationChoice("query_type", QUERIES), OperationChoice("action", ACTIONS)
 
-    def call_of(principal: Principal) -> OperationCall:
-        return OperationCall(identity=identity_of(principal), open_board=lambda: board)
+    def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
+        return choice.perform(OperationCall(identity=identity_of(principal), open_board=lambda: board), params)
 
+    query = partial(perform, OperationChoice("query_type", QUERIES))
+    act = partial(perform, OperationChoice("action", ACTIONS))
+    answer = {"result": JobsActionResult, "text": result_text}
+    names = {"job_id": {"type": "string", "enum": sorted(board.specs)}}
     return [
-        declare_query_tool(
-            name="jobs.query",
-            description="The server's jobs, one of them, or the history of their runs.",
-            params=JobsQueryParams,
-            result=JobsQueryResult,
-            run=lambda principal, params: queries.perform(call_of(principal), params),
-            text=result_text,
-        ),
-        ToolSpec(
-            name="jobs.action",
-            description="Trigger, cancel, enable, disable or schedule a job.",
-            params=JobsActionParams,
-            result=JobsActionResult,
-            action=Action.SERVER_ADMIN,
-            cost=Cost.WRITE,
-            read_only=False,
-            run=lambda principal, params: actions.perform(call_of(principal), params),
-            text=result_text,
-            properties={"job_id": {"type": "string", "enum": sorted(board.specs)}},
+        declare_query_tool("jobs.query", JobsQueryParams, query, result=JobsQueryResult, text=result_text),
+        declare_change_tool(
+            "jobs.action", JobsActionParams, act, action=Action.SERVER_ADMIN, properties=names, **answer
         ),
     ]
 

@@ -219,19 +219,7 @@ class ServerTool:
 
 def server_tools(tool: ServerTool) -> list[ToolSpec]:
     """Declare `server.query`."""
-    return [
-        declare_query_tool(
-            name="server.query",
-            description=(
-                "The server: version and catalogues, memory, sessions, configuration without secrets; "
-                "the audit of every call, newest first, and a check of it."
-            ),
-            params=ServerParams,
-            result=ServerResult,
-            run=tool.query,
-            text=rows_text,
-        )
-    ]
+    return [declare_query_tool("server.query", ServerParams, tool.query, result=ServerResult, text=rows_text)]
 
 
 def _require_no_more_than_used(params: ServerParams) -> None:

@@ -6,11 +6,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from stackroom.admin.declare import declare, declare_query_tool
+from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
 from stackroom.control.control import Control
@@ -431,33 +431,15 @@ class UsersMutateParams(GenericParams):
 def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:
     """Declare `users.query` and `users.mutate`; `catalogues` returns the names of those that are served."""
 
-    def call_of(principal: Principal) -> OperationCall:
+    def perform(choice: OperationChoice, principal: Principal, params: GenericParams) -> Any:
         sees = principal.visibility.sees_catalogue
-        return OperationCall(
-            identity=identity_of(principal),
-            opened_control=control,
-            catalogues=lambda: [name for name in catalogues() if sees(name)],
-        )
+        identity, names = identity_of(principal), lambda: [name for name in catalogues() if sees(name)]
+        return choice.perform(OperationCall(identity=identity, opened_control=control, catalogues=names), params)
 
+    query, change, action = partial(perform, QUERIES), partial(perform, CHANGES), Action.MANAGE_PERMISSIONS
     return [
-        declare_query_tool(
-            name="users.query",
-            description="Users with their roles and permissions, or the roles.",
-            params=UsersQueryParams,
-            result=UsersResult,
-            action=Action.MANAGE_PERMISSIONS,
-            run=lambda principal, params: QUERIES.perform(call_of(principal), params),
-            text=result_text,
-        ),
-        ToolSpec(
-            name="users.mutate",
-            description="Create, change or delete a user or a role. Nobody gives more than they have.",
-            params=UsersMutateParams,
-            result=UserChanged,
-            action=Action.MANAGE_PERMISSIONS,
-            cost=Cost.WRITE,
-            read_only=False,
-            run=lambda principal, params: CHANGES.perform(call_of(principal), params),
-            text=changed_text,
+        declare_query_tool("users.query", UsersQueryParams, query, result=UsersResult, action=action, text=result_text),
+        declare_change_tool(
+            "users.mutate", UsersMutateParams, change, result=UserChanged, action=action, text=changed_text
         ),
     ]

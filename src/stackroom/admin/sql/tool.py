@@ -189,20 +189,7 @@ class SqlTool:
 
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:
     """Declare `debug.sql`."""
-    return [
-        declare_query_tool(
-            name="debug.sql",
-            description=(
-                "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
-                "changes(change_no, id, op, principal, call_id, at), records(key, id, body)."
-            ),
-            params=SqlParams,
-            result=SqlResult,
-            cost=Cost.SQL,
-            run=tool.run,
-            text=_text,
-        )
-    ]
+    return [declare_query_tool("debug.sql", SqlParams, tool.run, result=SqlResult, cost=Cost.SQL, text=_text)]
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
