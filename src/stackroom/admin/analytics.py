@@ -9,7 +9,7 @@ from pydantic import Field
 
 from stackroom.admin.declare import declare_query_tool
 from stackroom.admin.queries import QueryResult, parse_range, rows_text
-from stackroom.analytics.reports import EventReports, EventSpan, Page, ReportPeriod
+from stackroom.analytics.events import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean

@@ -12,8 +12,7 @@ from stackroom.admin.logs import LogRing, log_resources
 from stackroom.admin.server import ServerTool, config_resources, server_tools
 from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.admin.users import users_tools
-from stackroom.analytics.events import EventLog
-from stackroom.analytics.reports import EventReports
+from stackroom.analytics.events import EventLog, EventReports
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.assembly.server_health import ServerHealth

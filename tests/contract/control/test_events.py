@@ -11,8 +11,7 @@ from sqlalchemy import func, select
 
 from stackroom.admin.analytics import analytics_tools
 from stackroom.analytics import events as events_module
-from stackroom.analytics.events import LIMITS, Event, EventKind, EventLog
-from stackroom.analytics.reports import EventReports, EventSpan, ReportPeriod
+from stackroom.analytics.events import LIMITS, Event, EventKind, EventLog, EventReports, EventSpan, ReportPeriod
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import events
 from stackroom.errors import StorageError

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.admin.analytics import analytics_tools
-from stackroom.analytics.events import Event, EventKind, EventLog
-from stackroom.analytics.reports import EventReports
+from stackroom.analytics.events import Event, EventKind, EventLog, EventReports
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Principal

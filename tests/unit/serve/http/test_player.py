@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from stackroom.analytics.reports import EventReports, EventSpan
+from stackroom.analytics.events import EventReports, EventSpan
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.database.engine import open_local
