@@ -10,11 +10,10 @@ from pydantic import BeforeValidator, Field
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError, NotFoundError, did_you_mean
-from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.apply import Edits, is_visible
 from stackroom.ingest.edits.changes import MOST_CHANGES, NAMES_LISTED, nearest_labels
 from stackroom.ingest.edits.changes import scope_of as scope_of_kind
 from stackroom.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction, EditPlan, EditRequest
-from stackroom.ingest.edits.undo import is_visible
 from stackroom.ingest.edits.values import WHOLE_REQUEST, Place, require_id, run_each
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from stackroom.ingest.edits.undo import is_visible, record_change
+from stackroom.ingest.edits.apply import is_visible, record_change
 from stackroom.model.principal import Action, Principal
 from stackroom.shelf.port import Op, PastChange
 from stackroom.text.safe import shorten
