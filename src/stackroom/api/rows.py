@@ -1,8 +1,7 @@
 """The row side of the public API: readers of files and folders, ingestion, passages. Loaded where rows are read."""
 
-from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import Target
+from stackroom.ingest.pipeline import IngestCounts, ListRows, Target, ingest_batch, ingest_from_provider
 from stackroom.library import replace_file
 from stackroom.sources.compressed import find_compressed, find_path, open_decompressed, without_compression
 from stackroom.sources.csv_rows import CsvRows

@@ -6,9 +6,12 @@ recognised and cost nothing, and so are texts that were embedded. Edits made by 
 `hand_edits`.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
 
 import orjson
 
@@ -36,6 +39,7 @@ from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
 from stackroom.sources.port import Reading, RowSource, SourceRow, SourceVector, describe_notes, describe_unread
 
+NAME_DIGITS = 16
 BATCH_RECORDS = 256
 WHOLE_BATCH_RECORDS = 1_024
 """How many records are written at once, from a provider and from a file, which is read again in little time."""
@@ -500,3 +504,67 @@ class _Run:
         elif embedder is not None:
             _, texts = build_puts([record], self._target.spec)
             self._given.update(dict.fromkeys(texts, vector.values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestCounts:
+    """Counts of rows by outcome; each row is in exactly one. A row that was already ingested is a duplicate."""
+
+    inserted: int
+    duplicates: int
+    failed: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, without those that only describe the source."""
+        return self.inserted + self.duplicates + self.failed
+
+
+class ListRows(RowSource):
+    """Implements `RowSource` over a list: one with a name replaces the former one of that name, others only add."""
+
+    name = ""
+    is_whole = False
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], *, name: str = "") -> None:
+        self._rows = rows
+        self.is_whole = bool(name)
+        self.name = name or f"list:{hashlib.sha256(_encoded(rows)).hexdigest()[:NAME_DIGITS]}"
+
+    def count_rows(self) -> int | None:
+        """Return the length of the list."""
+        return len(self._rows)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; one that is not a mapping carries a problem instead of values."""
+        for number, values in islice(enumerate(self._rows, start=1), start, None):
+            if isinstance(values, Mapping):
+                yield SourceRow(place=f"row {number}", values=values)
+            else:
+                problem = f"a {type(values).__name__}, not an object"
+                yield SourceRow(place=f"row {number}", values={}, problem=problem)
+
+
+def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as bytes: as JSON, or as Python writes them where a value has no JSON form (a 30-digit integer)."""
+    try:
+        return orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        return repr(list(rows)).encode(errors="replace")
+
+
+def ingest_from_provider(
+    source: RowSource, target: Target, *, progress: Progress = lambda _report: None
+) -> IngestCounts:
+    """Ingest all rows of a provider into the target, and count them."""
+    report = ingest(source, target, progress=progress)
+    return IngestCounts(
+        inserted=report.written, duplicates=report.duplicates + report.unchanged, failed=report.rejected
+    )
+
+
+def ingest_batch(
+    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = lambda _report: None
+) -> IngestCounts:
+    """Ingest a list of rows into the target, and count them."""
+    return ingest_from_provider(ListRows(rows), target, progress=progress)

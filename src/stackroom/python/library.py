@@ -16,8 +16,7 @@ from stackroom.errors import InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.generic.shapes import SearchParams
 from stackroom.generic.tools import GenericTools
-from stackroom.ingest.batch import ListRows
-from stackroom.ingest.pipeline import IngestReport
+from stackroom.ingest.pipeline import IngestReport, ListRows
 from stackroom.library import require_name
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import load_target

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from stackroom.ingest import pipeline
-from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import Target
+from stackroom.ingest.pipeline import IngestCounts, ListRows, Target, ingest_batch, ingest_from_provider
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom_catalogues.papers.rows import MAPPING

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.ingest.batch import ListRows
+from stackroom.ingest.pipeline import ListRows
 from stackroom.settings import Settings
 from support.libraries import add_package
 

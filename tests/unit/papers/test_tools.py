@@ -12,9 +12,8 @@ import pytest
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
-from stackroom.ingest.batch import ingest_batch
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import Target
+from stackroom.ingest.pipeline import Target, ingest_batch
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
