@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from stackroom.control.accounts.accounts import Accounts, User
-from stackroom.control.accounts.catalogue_access import CatalogueAccess
+from stackroom.control.accounts.accounts import Accounts, CatalogueAccess, User
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
 from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.admin.users import users_tools
-from stackroom.control.accounts.accounts import Accounts
-from stackroom.control.accounts.catalogue_access import CatalogueAccess
+from stackroom.control.accounts.accounts import Accounts, CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache, load_rights
 from stackroom.control.control import Control

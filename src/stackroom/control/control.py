@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from stackroom.control.accounts.accounts import Accounts
-from stackroom.control.accounts.catalogue_access import CatalogueAccess
+from stackroom.control.accounts.accounts import Accounts, CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
 from stackroom.control.accounts.limits import LoginLimiter, RateLimiter, open_window
