@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare
+from stackroom.admin.declare import declare, optional
 from stackroom.admin.users import Permissions, Sorted
 from stackroom.control.accounts.credentials import Credential, is_issued_here
 from stackroom.control.accounts.users import Restriction, fold_name
@@ -94,17 +94,11 @@ class CreateToken(GenericParams):
 
     name: str = Field(description="a name to recognise the token by, 1 to 64 characters")
     user: str | None = Field(default=None, max_length=256, description="whose token it is; default: yours")
-    scopes: Annotated[Permissions | None, CommandOption("--scope")] = Field(
-        default=None,
-        min_length=1,
-        max_length=len(Action),
-        description="the permissions it is limited to; default: all of its user's",
+    scopes: Annotated[Permissions | None, CommandOption("--scope")] = optional(
+        "the permissions it is limited to; default: all of its user's", min_length=1, max_length=len(Action)
     )
-    catalogues: Annotated[SeveralOf[Name] | None, CommandOption("--catalogue")] = Field(
-        default=None,
-        min_length=1,
-        max_length=100,
-        description="the catalogues it is limited to; default: all that its user sees",
+    catalogues: Annotated[SeveralOf[Name] | None, CommandOption("--catalogue")] = optional(
+        "the catalogues it is limited to; default: all that its user sees", min_length=1, max_length=100
     )
     expires: Annotated[str, CommandOption("--expires", "90d|12h|never")] = Field(
         default="90d", max_length=50, description="how long it lasts: days, hours, or until it is revoked"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.admin.declare import declare
+from stackroom.admin.declare import declare, optional
 from stackroom.admin.queries import FORMS, parse_range
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import MOST_COUNTED, AuditFilter, AuditLog, AuditRow
@@ -27,16 +27,10 @@ LONGEST_TEXT = 200
 class ListAudit(ListParams):
     """Which rows of the audit are listed."""
 
-    user: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="only calls of this user; local is the user of this machine"
-    )
-    tool: str | None = Field(
-        default=None,
-        max_length=LONGEST_TEXT,
-        description="only this tool, resource, or operation such as account/login",
-    )
-    outcome: Annotated[Outcome | None, one_of(Outcome)] = Field(
-        default=None, description=f"only calls with this outcome: {', '.join(Outcome)}"
+    user: str | None = optional("only calls of this user; local is the user of this machine", max_length=LONGEST_TEXT)
+    tool: str | None = optional("only this tool, resource, or operation such as account/login", max_length=LONGEST_TEXT)
+    outcome: Annotated[Outcome | None, one_of(Outcome)] = optional(
+        f"only calls with this outcome: {', '.join(Outcome)}"
     )
     since: str | None = Field(default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}")
     until: str | None = Field(default=None, max_length=LONGEST_TEXT, description="only calls before then")
@@ -55,8 +49,8 @@ class AuditResult(GenericResult):
 class VerifyAudit(GenericParams):
     """The head that the audit is checked against."""
 
-    expect: Annotated[str | None, CommandOption("--expect", "NUMBER:HASH")] = Field(
-        default=None, max_length=LONGEST_TEXT, description="a head that was printed before; its row must still be there"
+    expect: Annotated[str | None, CommandOption("--expect", "NUMBER:HASH")] = optional(
+        "a head that was printed before; its row must still be there", max_length=LONGEST_TEXT
     )
 
 

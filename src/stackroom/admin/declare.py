@@ -5,6 +5,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from pydantic import Field
+
 from stackroom.model.principal import Action, Cost
 from stackroom.toml_text import load_packaged
 from stackroom.tools.operation import Operation, OperationCall
@@ -20,6 +22,11 @@ def declare(
     """Return an operation with its help, endpoint and command as `operations.toml` has them."""
     words = {key: tuple(value) if isinstance(value, list) else value for key, value in WORDS[name].items()}
     return Operation(name=name, params=params, run=run, **{**declared, **words})
+
+
+def optional(description: str, **bounds: Any) -> Any:
+    """Return a parameter that may be left out, and is null then."""
+    return Field(default=None, description=description, **bounds)
 
 
 def declare_tool(name: str, params: type[GenericParams], run: Callable[..., Any], **declared: Any) -> ToolSpec:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from pydantic import AliasPath, ConfigDict, Field
 
-from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool
+from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool, optional
 from stackroom.errors import NotFoundError
 from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput
 from stackroom.model.principal import Action, Cost, Principal
@@ -36,9 +36,7 @@ class JobsActionParams(GenericParams):
 
     action: Literal["trigger", "enable", "disable", "cancel", "schedule"]
     job_id: str = Field(max_length=200, description="From jobs.query")
-    schedule: str | None = Field(
-        default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
-    )
+    schedule: str | None = optional("'6h', five cron fields in UTC, or 'manual'.", max_length=200)
 
 
 class RunShape(GenericResult):

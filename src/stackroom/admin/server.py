@@ -16,7 +16,7 @@ from pydantic import Field
 
 from stackroom import __version__
 from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
-from stackroom.admin.declare import declare_query_tool
+from stackroom.admin.declare import declare_query_tool, optional
 from stackroom.admin.queries import RowsResult, rows_text
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
@@ -100,13 +100,9 @@ class ServerParams(OffsetParams, GenericParams):
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
     user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Audit: calls of this user")
-    tool: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="Audit: this tool, URI or account/login"
-    )
+    tool: str | None = optional("Audit: this tool, URI or account/login", max_length=LONGEST_TEXT)
     outcome: Annotated[Outcome | None, one_of(Outcome)] = None
-    since: str | None = Field(
-        default=None, max_length=LONGEST_TEXT, description="Audit: since a day, moment, or 2d, 1h ago"
-    )
+    since: str | None = optional("Audit: since a day, moment, or 2d, 1h ago", max_length=LONGEST_TEXT)
     until: str | None = Field(default=None, max_length=LONGEST_TEXT)
     head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool
+from stackroom.admin.declare import declare, declare_change_tool, declare_query_tool, optional
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, USUAL_ROLES, Role, User
 from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
 from stackroom.control.control import Control
@@ -39,6 +39,7 @@ Password = Annotated[str, SecretInput()]
 Sorted = Annotated[list[str], BeforeValidator(sorted)]
 ALL = "all"
 Catalogues = SeveralOf[Annotated[str, Field(min_length=1, max_length=200)]]
+OnlyCatalogues = Annotated[Catalogues | None, CommandOption("--catalogue")]
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
 CallsAMinute = Annotated[
     dict[Cost, Annotated[int, Field(ge=0, le=1_000_000)]],
@@ -119,16 +120,14 @@ class NamedUser(GenericParams):
 class CreateUser(NamedUser):
     """A user to be created."""
 
-    role: Annotated[SeveralOf[str] | None, CommandOption("--role")] = Field(
-        default=None, description=f"a role, several, or '{NO_ROLE}'; default: user"
+    role: Annotated[SeveralOf[str] | None, CommandOption("--role")] = optional(
+        f"a role, several, or '{NO_ROLE}'; default: user"
     )
     permissions: Annotated[Permissions, CommandOption("--grant")] = Field(
         default_factory=list, description="permissions besides those of the roles"
     )
     password: Password | None = Field(default=None, description="else one that works once is made")
-    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
-        default=None, description=f"the only catalogues that they see; '{ALL}', the default: all"
-    )
+    catalogues: OnlyCatalogues = optional(f"the only catalogues that they see; '{ALL}', the default: all")
 
 
 class SetCatalogues(NamedUser):
@@ -274,26 +273,18 @@ class CreateRole(NamedRole):
     """A role to be created."""
 
     permissions: Annotated[Permissions, CommandOption("--allow")] = Field(description="what those who have it may do")
-    quotas: CallsAMinute | None = Field(
-        default=None, description="calls a minute; those left out, and {}, are as configured"
-    )
-    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
-        default=None, description=f"the only catalogues that it shows; '{ALL}', the default: all"
-    )
+    quotas: CallsAMinute | None = optional("calls a minute; those left out, and {}, are as configured")
+    catalogues: OnlyCatalogues = optional(f"the only catalogues that it shows; '{ALL}', the default: all")
 
 
 class UpdateRole(NamedRole):
     """The changes of a role."""
 
-    permissions: Annotated[Permissions | None, CommandOption("--allow")] = Field(
-        default=None, description="what those who have it may do; replaces what they may do now"
+    permissions: Annotated[Permissions | None, CommandOption("--allow")] = optional(
+        "what those who have it may do; replaces what they may do now"
     )
-    quotas: CallsAMinute | None = Field(
-        default=None, description="calls a minute; those left out stay, and {} is as configured"
-    )
-    catalogues: Annotated[Catalogues | None, CommandOption("--catalogue")] = Field(
-        default=None, description=f"the only catalogues that it shows, or '{ALL}'"
-    )
+    quotas: CallsAMinute | None = optional("calls a minute; those left out stay, and {} is as configured")
+    catalogues: OnlyCatalogues = optional(f"the only catalogues that it shows, or '{ALL}'")
 
 
 _role_row = RoleRow.model_validate
@@ -411,21 +402,13 @@ class UsersMutateParams(GenericParams):
 
     action: Literal[*CHANGES.operations]  # type: ignore[valid-type]
     name: str = Field(description="Name of the user or role")
-    role: str | list[str] | None = Field(
-        default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
-    )
+    role: str | list[str] | None = optional(f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'")
     permission: Action | None = Field(default=None, description="Permission to grant or revoke")
-    permissions: Permissions | None = Field(
-        default=None, description="Permissions of a role; for 'create', of a user besides the role"
-    )
-    quotas: CallsAMinute | None = Field(
-        default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
-    )
+    permissions: Permissions | None = optional("Permissions of a role; for 'create', of a user besides the role")
+    quotas: CallsAMinute | None = optional("Calls a minute of a role: read, write, sql; {} as configured")
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
     revoke_tokens: bool | None = Field(default=None, description="For 'reset_password': their tokens end as well")
-    catalogues: list[str] | None = Field(
-        default=None, description=f"The only catalogues that a user or role sees; ['{ALL}']: no list"
-    )
+    catalogues: list[str] | None = optional(f"The only catalogues that a user or role sees; ['{ALL}']: no list")
 
 
 def users_tools(control: Control, catalogues: Callable[[], Iterable[str]] = tuple) -> list[ToolSpec]:

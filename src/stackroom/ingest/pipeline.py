@@ -556,7 +556,7 @@ def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
 def ingest_from_provider(
     source: RowSource, target: Target, *, progress: Progress = lambda _report: None
 ) -> IngestCounts:
-    """Ingest all rows of a provider into the target, and count them."""
+    """Ingest all rows of a provider into the target, and count them; run again, it skips what was written."""
     report = ingest(source, target, progress=progress)
     return IngestCounts(
         inserted=report.written, duplicates=report.duplicates + report.unchanged, failed=report.rejected

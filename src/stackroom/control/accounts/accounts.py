@@ -1,4 +1,4 @@
-"""Users and roles: creating, changing and deleting them, and checking passwords.
+"""Users, roles and restricted catalogues: creating, changing and deleting them, and checking passwords.
 
 Every change is one transaction of `ControlDatabase.change`, so changes of rights are serialised over all
 processes; that keeps the last administrator when two are removed at once.
@@ -398,7 +398,7 @@ def _new_one_time_secret() -> str:
 
 
 class CatalogueAccess:
-    """The restrictions of all catalogues."""
+    """The restricted catalogues, visible to selected users and roles only; all others are visible to everybody."""
 
     def __init__(self, database: ControlDatabase) -> None:
         self._database = database

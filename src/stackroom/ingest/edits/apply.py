@@ -228,7 +228,11 @@ class UndoneRecord:
 
 
 def plan_undo(draft: Draft, request: EditRequest) -> None:
-    """Draft the inverse of a call; refuse if a field that it changed has changed since, or if it is undone already."""
+    """Draft the inverse of a call; refuse if a field that it changed has changed since, or if it is undone already.
+
+    Of a record that was changed since, the fields that the call changed are restored, and the others stay. What is as
+    it was before the call already is left alone.
+    """
     if request.fields or request.kind:
         raise InputError("an undo takes an 'id' alone: the id of the call or the number of the change to undo")
     group = _group_of(draft, str(required_id(request)))
