@@ -251,35 +251,16 @@ def _access_text(row: AccessRow) -> str:
 
 
 _declare_access = partial(declare, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
-LIST_TOKENS = declare("account/list_tokens", ListTokens, _list_tokens, result=TokensResult, actions=(), cost=Cost.READ)
-CREATE_TOKEN = declare(
-    "account/create_token",
-    CreateToken,
-    _create_token,
-    result=CreatedToken,
-    actions=(),
-    cost=Cost.WRITE,
-    secret="token",
-    check=_require_catalogues,
+_declare_of_all = partial(declare, actions=(), cost=Cost.WRITE)
+LIST_TOKENS = _declare_of_all("account/list_tokens", ListTokens, _list_tokens, result=TokensResult, cost=Cost.READ)
+CREATE_TOKEN = _declare_of_all(
+    "account/create_token", CreateToken, _create_token, result=CreatedToken, secret="token", check=_require_catalogues
 )
-REVOKE_TOKEN = declare(
-    "account/revoke_token",
-    NamedToken,
-    _revoke_token,
-    result=RevokedToken,
-    actions=(),
-    cost=Cost.WRITE,
-    text=lambda result: f"'{result.revoked}' is revoked",
+REVOKE_TOKEN = _declare_of_all(
+    "account/revoke_token", NamedToken, _revoke_token, result=RevokedToken, text="'{0.revoked}' is revoked".format
 )
-LIST_ACCESS = declare(
-    "account/list_access",
-    GenericParams,
-    _list_access,
-    result=AccessResult,
-    actions=MANAGES_ACCESS,
-    cost=Cost.READ,
-    needs_accounts=False,
-)
+ACCESS_READ = {"actions": MANAGES_ACCESS, "cost": Cost.READ, "needs_accounts": False}
+LIST_ACCESS = declare("account/list_access", GenericParams, _list_access, result=AccessResult, **ACCESS_READ)
 RESTRICT = _declare_access(
     "account/restrict_catalogue", RestrictCatalogue, _restrict, check=_require_catalogue, makes_accounts=True
 )

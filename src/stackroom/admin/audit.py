@@ -98,29 +98,18 @@ def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now:
 def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], list[str]]:
     """Verify the chain for two seconds at most; return how far it is whole, and what to do about the rest."""
     report = audit.verify(after=after, most_s=CHECKED_S)
-    values: dict[str, Any] = {
-        "whole": report.first_problem is None,
-        "first_problem": report.first_problem,
-        "verified": report.rows,
-        "complete": report.is_complete,
-        "last": report.last,
-        "head": report.head,
-        "pruned": report.pruned,
-    }
-    is_more = not report.is_complete and report.first_problem is None
+    is_whole = report.first_problem is None
+    values: dict[str, Any] = {"whole": is_whole, "first_problem": report.first_problem, "verified": report.rows}
+    values |= {"complete": report.is_complete, "last": report.last, "head": report.head, "pruned": report.pruned}
+    is_more = not report.is_complete and is_whole
     return values, [f"there are more rows: go on with head {report.last}"] if is_more else []
 
 
 def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
     with _strange_values("it cannot be checked further"):
         report = call.control.audit.verify(expect=params.expect)
-    return VerifiedAudit(
-        whole=report.first_problem is None,
-        rows=report.rows,
-        first_problem=report.first_problem,
-        head=report.head or report.last,
-        pruned=report.pruned,
-    )
+    problem, head = report.first_problem, report.head or report.last
+    return VerifiedAudit(whole=not problem, rows=report.rows, first_problem=problem, head=head, pruned=report.pruned)
 
 
 @contextmanager

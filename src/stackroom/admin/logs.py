@@ -85,9 +85,8 @@ def log_resources(ring: LogRing) -> list[ResourceSpec]:
     def read(_principal: Principal, rest: str) -> ContentList | None:
         return _paged(shown[rest]()) if rest in shown else None
 
-    entries = [
-        ResourceEntry(uri=f"{PREFIX}{name}", name=f"{name} log lines", mime_type="application/json") for name in shown
-    ]
+    mime_type = "application/json"
+    entries = [ResourceEntry(uri=f"{PREFIX}{name}", name=f"{name} log lines", mime_type=mime_type) for name in shown]
     return [
         ResourceSpec(
             prefix=PREFIX,

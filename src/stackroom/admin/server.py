@@ -227,27 +227,15 @@ def _require_no_more_than_used(params: ServerParams) -> None:
             raise InputError(f"'{name}' is for query_type '{only}', not for '{params.query_type}'")
 
 
-def _credential_row(credential: Credential, streams: int) -> dict[str, Any]:
-    return {
-        "user": credential.user,
-        "credential": credential.id,
-        "kind": credential.kind,
-        "name": credential.name or None,
-        "streams": streams,
-        "created_at": _seconds(credential.created_at),
-        "last_used_at": _seconds(credential.last_used_at),
-        "expires_at": _seconds(credential.expires_at),
-    }
+def _credential_row(one: Credential, streams: int) -> dict[str, Any]:
+    row = {"user": one.user, "credential": one.id, "kind": one.kind, "name": one.name or None, "streams": streams}
+    return row | {name: _seconds(getattr(one, name)) for name in ("created_at", "last_used_at", "expires_at")}
 
 
 def _stream_row(identity: Identity, streams: int) -> dict[str, Any]:
     """Return the row of a credential that this server did not issue."""
-    return {
-        "user": identity.principal.name,
-        "credential": identity.credential_id,
-        "streams": streams,
-        "expires_at": _seconds(identity.expires_at),
-    }
+    row = {"user": identity.principal.name, "credential": identity.credential_id, "streams": streams}
+    return {**row, "expires_at": _seconds(identity.expires_at)}
 
 
 def _seconds(moment: datetime | None) -> str | None:
