@@ -120,7 +120,7 @@ class Accounts:
         """Create an administrator if there are no users, and return their one-time secret; else None."""
         if not self.is_empty():
             return None
-        secret = _new_one_time_secret()
+        secret = secrets.token_urlsafe(ONE_TIME_BYTES)
         with self._database.change() as connection:
             if _count_users(connection):
                 return None
@@ -198,7 +198,7 @@ class Accounts:
     def reset_password(self, actor: Principal, name: str, *, revoke_tokens: bool = False) -> str:
         """Replace a user's password with a one-time secret, which is returned; end their sessions, or tokens too."""
         require_manager(actor)
-        secret = _new_one_time_secret()
+        secret = secrets.token_urlsafe(ONE_TIME_BYTES)
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
             _set(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
@@ -391,10 +391,6 @@ def _count_users(connection: Connection) -> int:
 def _hashed(password: str, user_name: str) -> str:
     require_good_password(password, user_name=user_name)
     return hash_password(password)
-
-
-def _new_one_time_secret() -> str:
-    return secrets.token_urlsafe(ONE_TIME_BYTES)
 
 
 class CatalogueAccess:

@@ -45,6 +45,7 @@ MOST_TOKENS = 50
 MOST_LISTED = 10_000
 MOST_AT_ONCE = 500
 """How many ids are looked up in one query."""
+COPIED_COLUMNS = ("id", "kind", "user", "name", "catalogues", "created_at", "expires_at", "last_used_at")
 IS_SESSION = credentials.c.kind == "session"
 
 
@@ -248,18 +249,9 @@ def _ending(at: datetime) -> Update:
 
 
 def _credential(row: Row[Any]) -> Credential:
-    return Credential(
-        id=row.id,
-        kind=row.kind,
-        user=row.user,
-        name=row.name,
-        scopes=None if row.scopes is None else frozenset(map(Action, row.scopes)),
-        catalogues=row.catalogues,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        revoked=row.revoked_at is not None,
-    )
+    same = {name: getattr(row, name) for name in COPIED_COLUMNS}
+    scopes = None if row.scopes is None else frozenset(map(Action, row.scopes))
+    return Credential(**same, scopes=scopes, revoked=row.revoked_at is not None)
 
 
 def _issue(connection: Connection, user: User, *, kind: Literal["session", "token"], **values: Any) -> IssuedCredential:

@@ -254,7 +254,6 @@ class IdentityCache:
                     self._put(found[kept.identity], key, kept.credential)
 
     def _is_fresh(self) -> bool:
-        """Tell whether entries may be used."""
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
             return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S

@@ -357,7 +357,6 @@ def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> st
 
 
 def _conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
-    """Return the conditions of a filter."""
     texts = {column: getattr(wanted, column.name) for column in (audit.c.principal, audit.c.operation, audit.c.target)}
     found: list[ColumnElement[bool]] = [column == storable(text) for column, text in texts.items() if text is not None]
     if wanted.outcome is not None:
@@ -378,7 +377,6 @@ def hash_of(previous: str, values: Sequence[Any]) -> str:
 
 
 def _parse_head(text: str, *, name: str) -> Head:
-    """Parse a head of the form `NUMBER:HASH`."""
     number, _, digest = text.strip().partition(":")
     is_number = number.isdecimal() and len(number) <= MOST_DIGITS
     if not is_number or len(digest) != len(FIRST_HASH):
@@ -402,17 +400,13 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
     connection.execute(update(tables.audit_head).values(number=last.number, hash=last.hash))
 
 
-def _find_head(connection: Connection, *, lock: bool = False) -> Head | None:
-    """Return the last row that was written; None if its note is missing."""
-    return _read_head(connection, tables.audit_head, lock=lock)
-
-
 def _find_anchor(connection: Connection) -> Head:
     """Return the last row that was pruned; the beginning if its note is missing."""
-    return _read_head(connection, tables.audit_anchor) or BEGINNING
+    return _find_head(connection, tables.audit_anchor) or BEGINNING
 
 
-def _read_head(connection: Connection, table: Table, *, lock: bool = False) -> Head | None:
+def _find_head(connection: Connection, table: Table = tables.audit_head, *, lock: bool = False) -> Head | None:
+    """Return the last row that was written, or pruned by the anchor's table; None if its note is missing."""
     wanted = select(table.c.number, table.c.hash).where(table.c.id == 1)
     row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
     return None if row is None else Head(row.number, row.hash)
@@ -444,17 +438,8 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
 
 
 def _audit_row(row: Any) -> AuditRow:
-    """Return a row of the table as a value."""
-    return AuditRow(
-        **_read_call(row),
-        number=row.number,
-        outcome=Outcome(row.outcome),
-        error_code=row.error_code,
-        duration_ms=row.duration_us / 1000,
-        result_bytes=row.result_bytes,
-        result_digest=row.result_digest,
-        hash=row.hash,
-    )
+    same = {name: getattr(row, name) for name in ("number", "error_code", "result_bytes", "result_digest", "hash")}
+    return AuditRow(**_read_call(row), **same, outcome=Outcome(row.outcome), duration_ms=row.duration_us / 1000)
 
 
 def _read_call(row: Any) -> dict[str, Any]:
