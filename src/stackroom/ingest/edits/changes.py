@@ -6,7 +6,7 @@ the only stored one. Where several have it, those remain that have a relation to
 names them: of two books of a name, the one by the author of the chapter.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -145,7 +145,8 @@ class ChangePlanner:
         field = relation.field if relation.field in one.given else relation.copies
         if one.given.get(field) is None:
             return
-        ids = self._names.find_ids(texts_of(one.given[field]), relation, self._current(one), field=field)
+        texts, record = texts_of(one.given[field]), self._current(one)
+        ids = list(dict.fromkeys(self._names.find_id(text, relation, record, field=field) for text in texts))
         if not ids:
             return
         if field != relation.field:
@@ -218,7 +219,6 @@ def _spelt_fields(given: Mapping[str, Any], kind: str, spec: CatalogueSpec) -> d
 
 
 def _field_meant(name: str, own: list[str], spec: CatalogueSpec) -> str:
-    """Return the field that a name means."""
     found = meant(name, own)
     if found in own:
         return found
@@ -257,16 +257,14 @@ class _RelatedNames:
         self._draft = draft
         self._stored: dict[tuple[str, str], list[Record]] = {}
 
-    def find_ids(self, texts: Iterable[str], relation: RelationSpec, record: Record, *, field: str) -> list[RecordId]:
-        """Return the ids of the records that ids or names given in a field mean; refuse a text that means none."""
-        found = [self._find_id(text, relation, record, field) for text in texts]
-        return list(dict.fromkeys(found))
-
-    def _find_id(self, text: str, relation: RelationSpec, record: Record, field: str) -> RecordId:
+    def find_id(self, text: str, relation: RelationSpec, record: Record, *, field: str) -> RecordId:
+        """Return the id of the record that an id or a name given in a field means; refuse a text that means none."""
         by_id = self._by_id(text, relation.to)
         if by_id is not None and field == relation.field:
             return by_id
-        named = _related_alike(self._named(text, relation.to), record, self._draft.spec)
+        named, own = self._named(text, relation.to), named_by(record, self._draft.spec)
+        if len(named) > 1:  # those that name the same others as this one does; all where none does
+            named = [one for one in named if own & named_by(one, self._draft.spec)] or named
         if len(named) == 1:
             return named[0].id
         if by_id is not None:
@@ -312,12 +310,3 @@ class _RelatedNames:
         title = draft.spec.title_field.name
         how = f'add {{"action": "create", "kind": "{relation.to}", "fields": {{"{title}": "…"}}}} to \'changes\''
         return f"'{field}': there is no {relation.to} '{shown}'{hint}; to create it in the same call, {how}"
-
-
-def _related_alike(found: list[Record], record: Record, spec: CatalogueSpec) -> list[Record]:
-    """Return those of several records that name the same others as this one does; all where none does."""
-    if len(found) < 2:
-        return found
-    own = named_by(record, spec)
-    alike = [one for one in found if own & named_by(one, spec)]
-    return alike or found

@@ -229,7 +229,6 @@ class Draft:
 
 
 def _plain_fields(record: Record | None) -> dict[str, Any]:
-    """Return a record's fields as plain JSON."""
     fields: dict[str, Any] = orjson.loads(encode_record(record))["fields"] if record else {}
     return fields
 
