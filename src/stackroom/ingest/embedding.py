@@ -21,8 +21,6 @@ BATCH_S = 2.0
 PUBLISH_S = 1.0
 PUBLISH_SHARE = 0.05
 """Vectors are published at least so many seconds apart, and take at most this share of the time."""
-
-
 PACE_S = 30.0
 MOST_CHARS, TEXT_CHARS = 1100, 8
 """The characters of a text that a model reads, and those of its first and last token."""

@@ -166,14 +166,11 @@ def _is_date(text: str) -> bool:
 def _problem(value: Value, field: FieldSpec) -> str | None:
     """Return why a value does not fit its field, or None."""
     match field.type:
-        case FieldType.INT:
-            fits = isinstance(value, int) and not isinstance(value, bool)
-        case FieldType.FLOAT:
-            fits = isinstance(value, int | float) and not isinstance(value, bool)
-        case FieldType.TEXTS:
-            fits = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
-        case FieldType.TAGS:
-            fits = isinstance(value, tuple) and all(isinstance(item, Tag) for item in value)
+        case FieldType.INT | FieldType.FLOAT as type_:
+            fits = isinstance(value, int if type_ is FieldType.INT else int | float) and not isinstance(value, bool)
+        case FieldType.TEXTS | FieldType.TAGS as type_:
+            item_type = str if type_ is FieldType.TEXTS else Tag
+            fits = isinstance(value, tuple) and all(isinstance(item, item_type) for item in value)
         case FieldType.DATE:
             fits = isinstance(value, str) and _is_date(value)
         case FieldType.JSON:

@@ -253,7 +253,10 @@ class _Run:
                 if not self._source.is_whole and not self._target.spec.group_path:
                     ledger.note_position(name, report.rows)
                 self._progress(report)
-            self._note_unread()
+            if unread := self._source.count_unread():
+                files = (f"{kind} ({count} file{'s' if count > 1 else ''})" for kind, count in unread.items())
+                report.rejects += [(one, KIND_NOT_READ) for one in files]
+                report.notes.append(describe_unread(unread))
             notes = [*self._source.notes, *ledger.conversions(name, self._target.spec.fields)]
             report.notes += [*describe_notes(notes), *self._repetitions()]
             ledger.replace_changes(name, notes)
@@ -272,13 +275,6 @@ class _Run:
             report.notes.append(note)
         self._progress(report)
         return report
-
-    def _note_unread(self) -> None:
-        """Report the files of kinds that the source does not read."""
-        if unread := self._source.count_unread():
-            files = (f"{kind} ({count} file{'s' if count > 1 else ''})" for kind, count in unread.items())
-            self._report.rejects += [(one, KIND_NOT_READ) for one in files]
-            self._report.notes.append(describe_unread(unread))
 
     def _find_stamp(self) -> Reading | None:
         """Return the stamp of the source as it would be read now; None where only its rows tell."""
@@ -558,9 +554,8 @@ def ingest_from_provider(
 ) -> IngestCounts:
     """Ingest all rows of a provider into the target, and count them; run again, it skips what was written."""
     report = ingest(source, target, progress=progress)
-    return IngestCounts(
-        inserted=report.written, duplicates=report.duplicates + report.unchanged, failed=report.rejected
-    )
+    duplicates = report.duplicates + report.unchanged
+    return IngestCounts(inserted=report.written, duplicates=duplicates, failed=report.rejected)
 
 
 def ingest_batch(
