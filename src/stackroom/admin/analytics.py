@@ -118,14 +118,9 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
 
 def _span(visibility: Visibility, params: AnalyticsParams) -> EventSpan:
     since, until = parse_range(params.since, params.until, names=("from", "to"), now=utc_now())
-    return EventSpan(
-        user=None if params.user is None else storable(fold_name(params.user)),
-        since=since,
-        until=until,
-        visibility=visibility,
-        offset=params.offset,
-        limit=params.limit,
-    )
+    user = None if params.user is None else storable(fold_name(params.user))
+    page = {"offset": params.offset, "limit": params.limit}
+    return EventSpan(user=user, since=since, until=until, visibility=visibility, **page)
 
 
 def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:

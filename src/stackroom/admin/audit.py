@@ -68,14 +68,9 @@ def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
     """Return the filter of these parameters; a tool with a slash, such as account/login, is an operation."""
     since, until = parse_range(params.since, params.until, now=now)
     is_operation = params.tool is not None and "/" in params.tool and "://" not in params.tool
-    return AuditFilter(
-        principal=None if params.user is None else fold_name(params.user),
-        operation=params.tool if is_operation else None,
-        target=None if is_operation else params.tool,
-        outcome=params.outcome,
-        since=since,
-        until=until,
-    )
+    user = None if params.user is None else fold_name(params.user)
+    called: dict[str, Any] = {"operation" if is_operation else "target": params.tool}
+    return AuditFilter(principal=user, **called, outcome=params.outcome, since=since, until=until)
 
 
 def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now: datetime) -> AuditResult:

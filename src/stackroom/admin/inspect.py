@@ -61,13 +61,9 @@ class Inspector:
         """Run an inspection."""
         rows = self._rows(principal, params)
         end = params.start + params.limit
-        return QueryResult(
-            query_type=params.query_type,
-            rows=rows[params.start : end],
-            total=len(rows),
-            has_more=len(rows) > end,
-            cursor=str(end) if len(rows) > end else None,
-        )
+        page, has_more = rows[params.start : end], len(rows) > end
+        cursor = str(end) if has_more else None
+        return QueryResult(query_type=params.query_type, rows=page, total=len(rows), has_more=has_more, cursor=cursor)
 
     def _rows(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if params.query_type is Inspection.ERRORS:

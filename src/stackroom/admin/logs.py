@@ -25,8 +25,6 @@ FIELDS = "stackroom"
 """The attribute of a log record that has its fields."""
 SAID_BY_FIELDS = "stackroom_said_by_fields"
 """The attribute of a log record whose message says nothing that its fields do not."""
-
-
 LogLine = tuple[int, dict[str, Any]]
 """The number of a line since the server started, and the line as JSON values."""
 

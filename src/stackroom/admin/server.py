@@ -162,14 +162,8 @@ class ServerTool:
             case ServerQuery.AUDIT_CHECK:
                 values, notes = check_calls(self._require_audit(), after=params.head)
         end = params.offset + params.limit
-        return ServerResult(
-            query_type=asked,
-            values=values,
-            rows=rows[params.offset : end],
-            total=len(rows),
-            has_more=end < len(rows),
-            notes=notes,
-        )
+        page, has_more = rows[params.offset : end], end < len(rows)
+        return ServerResult(query_type=asked, values=values, rows=page, total=len(rows), has_more=has_more, notes=notes)
 
     def _require_audit(self) -> AuditLog:
         if self.audit is None:
@@ -257,7 +251,6 @@ def memory_of_process() -> dict[str, Any]:
 
 
 def _index_bytes(catalogue: OpenCatalogue) -> int:
-    """Return the size of a catalogue's index; 0 where it cannot be read."""
     try:
         return catalogue.shelf.describe().index_bytes
     except StorageError:

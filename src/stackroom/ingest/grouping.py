@@ -56,12 +56,9 @@ def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
 
 def _grouped(parts: Sequence[SourceRow]) -> GroupedRow:
     digests = sha256("".join(f"{part.place}\0{part.digest}\0" for part in parts).encode())
-    return GroupedRow(
-        place=joined_places([part.place for part in parts]),
-        values=parts[0].values,
-        digest=digests.hexdigest() if all(part.digest for part in parts) else "",
-        parts=parts,
-    )
+    digest = digests.hexdigest() if all(part.digest for part in parts) else ""
+    place = joined_places([part.place for part in parts])
+    return GroupedRow(place=place, values=parts[0].values, digest=digest, parts=parts)
 
 
 def joined_places(places: Sequence[str]) -> str:

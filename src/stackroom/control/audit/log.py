@@ -204,11 +204,12 @@ class AuditLog:
             problem = check.find_problem_at_end(head) if is_complete else check.problem
             if problem is None and expected is not None:
                 problem = _problem_with_noted(connection, expected, anchor)
+        last, written = str(check.last), None if head is None else str(head)
         return AuditReport(
             rows=check.rows,
             first_problem=problem,
-            last=str(check.last),
-            head=None if head is None else str(head),
+            last=last,
+            head=written,
             is_complete=is_complete,
             pruned=anchor.number,
         )
@@ -224,16 +225,9 @@ class AuditLog:
             kept_from = connection.execute(newer).scalar_one()
             head = _find_head(connection)
         last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
-        entry = AuditEntry(
-            at=utc_now(),
-            call_id=secrets.token_hex(8),
-            principal=LOCAL_USER.name,
-            via="job",
-            operation=PRUNING,
-            target="",
-            parameters={"before": before.isoformat()},
-            outcome=Outcome.OK,
-        )
+        who: dict[str, Any] = {"call_id": secrets.token_hex(8), "principal": LOCAL_USER.name, "via": "job"}
+        asked = {"before": before.isoformat()}
+        entry = AuditEntry(at=utc_now(), **who, operation=PRUNING, target="", parameters=asked, outcome=Outcome.OK)
         removed = 0
         while some := self._prune_some(last, entry):
             removed += some

@@ -60,8 +60,6 @@ FILE_STEP = 2**40
 """Added to the version of the rights for each file that took the place of another."""
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-
-
 WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
 """Tables that a file holds twice, since they have columns that no other index has; the audit has its own proof."""
 FileIdentity = tuple[int, int]

@@ -36,7 +36,6 @@ WINDOW_US = 60_000_000
 LOCK_SPACE = 0x5354
 """The first half of the keys of PostgreSQL's advisory locks on limits."""
 AT_ONCE = BatchLimits(group_rows=1, group_s=0.0)
-
 AWAY = "the control database does not answer; try again in a while"
 FORM = "postgresql://USER:PASSWORD@HOST/NAME, or with several hosts, HOST,HOST"
 
