@@ -220,6 +220,7 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._is_read = False
+        self._is_of_several_kinds = target.mapping.is_by_spec and len(target.spec.kinds) > 1
         is_table = source.is_whole and target.mapping.is_by_spec
         self._makes_ids = is_table and not (target.spec.id_path or target.spec.group_path)
         self._may_be_edited = self._makes_ids and bool(self._before)
@@ -299,10 +300,6 @@ class _Run:
             self._report.rejected += 1
             self._report.rejects.append((origin.row, reason))
         return kept
-
-    @property
-    def _is_of_several_kinds(self) -> bool:
-        return self._target.mapping.is_by_spec and len(self._target.spec.kinds) > 1
 
     def _reconciled(self, batch: Sequence[Placed]) -> list[Record]:
         """Return the records to write after reconciling with edits by hand, and count those that keep edits."""
