@@ -118,20 +118,11 @@ def _strange_values(advice: str) -> Iterator[None]:
 
 def _shown(row: AuditRow) -> dict[str, Any]:
     """Return a row without what it does not have."""
-    shown = {
-        "number": row.number,
-        "at": row.at.isoformat(timespec="milliseconds"),
-        "user": row.principal,
-        "via": row.via,
-        "operation": row.operation,
-        "target": row.target,
-        "outcome": str(row.outcome),
-        "error": row.error_code,
-        "ms": round(row.duration_ms, 1),
-        "bytes": row.result_bytes,
-        "call_id": row.call_id,
-        "parameters": dict(row.parameters),
-    }
+    at = row.at.isoformat(timespec="milliseconds")
+    caller = {"number": row.number, "at": at, "user": row.principal, "via": row.via}
+    call = {"operation": row.operation, "target": row.target, "outcome": str(row.outcome), "error": row.error_code}
+    measures = {"ms": round(row.duration_ms, 1), "bytes": row.result_bytes, "call_id": row.call_id}
+    shown = {**caller, **call, **measures, "parameters": dict(row.parameters)}
     return {name: value for name, value in shown.items() if value or name == "number"}
 
 

@@ -104,16 +104,11 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
     """Return the state of a catalogue's indexes as a row; why it cannot be read where it cannot."""
     try:
         shelf = catalogue.shelf.describe()
-        return {
-            "catalogue": catalogue.name,
-            "shelf": shelf.kind,
-            "records": shelf.records,
-            "change_no": shelf.change_no,
-            "stale": shelf.stale,
-            "model": None if shelf.model is None else str(shelf.model),
-            "awaiting_vectors": catalogue.shelf.reader().awaiting_vectors,
-            "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
-            **shelf.counters,
-        }
+        counts = {"records": shelf.records, "change_no": shelf.change_no, "stale": shelf.stale}
+        model = None if shelf.model is None else str(shelf.model)
+        waiting = catalogue.shelf.reader().awaiting_vectors
+        is_calibrated = catalogue.searcher.calibration_of(shelf.model) is not None
+        vectors = {"model": model, "awaiting_vectors": waiting, "calibrated": is_calibrated}
+        return {"catalogue": catalogue.name, "shelf": shelf.kind, **counts, **vectors, **shelf.counters}
     except StorageError as error:
         return {"catalogue": catalogue.name, "problem": error.message}

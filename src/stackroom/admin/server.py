@@ -173,16 +173,10 @@ class ServerTool:
         return self.audit
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        values = {
-            "version": __version__,
-            "python": platform.python_version(),
-            "platform": platform.system(),
-            "started_at": self.started_at.isoformat(timespec="seconds"),
-            "process": os.getpid(),
-            "uptime_s": round((self.now() - self.started_at).total_seconds()),
-            "problems": dict(self.problems()),
-            **self.counters(),
-        }
+        up_s = round((self.now() - self.started_at).total_seconds())
+        host = {"version": __version__, "python": platform.python_version(), "platform": platform.system()}
+        process = {"started_at": _seconds(self.started_at), "process": os.getpid(), "uptime_s": up_s}
+        values = {**host, **process, "problems": dict(self.problems()), **self.counters()}
         return values, [_catalogue(one, principal) for one in visible_catalogues(self.catalogues(), principal)]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -198,12 +192,8 @@ class ServerTool:
         counts = Counter({one.credential_id: count for one, count in streams.items()})
         rows = [_credential_row(one, counts[one.id]) for one in live]
         rows += [_stream_row(one, count) for one, count in streams.items() if one.credential_id not in known]
-        values = {
-            "sessions": sum(one.kind == "session" for one in live),
-            "streams": streams.total(),
-            "users": len({str(row["user"]) for row in rows}),
-            "process": os.getpid(),
-        }
+        users, sessions = {str(row["user"]) for row in rows}, sum(one.kind == "session" for one in live)
+        values = {"sessions": sessions, "streams": streams.total(), "users": len(users), "process": os.getpid()}
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
@@ -264,10 +254,6 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
         reader = catalogue.shelf.reader()
     except StorageError as error:
         return {**named, "problem": error.message}
-    return {
-        **named,
-        "records": reader.count(Scope(visibility=principal.visibility)),
-        "change_no": reader.change_no,
-        "model": None if reader.model is None else str(reader.model),
-        "stale": reader.stale,
-    }
+    model = None if reader.model is None else str(reader.model)
+    records = reader.count(Scope(visibility=principal.visibility))
+    return {**named, "records": records, "change_no": reader.change_no, "model": model, "stale": reader.stale}

@@ -369,24 +369,11 @@ UPDATE_ROLE = _declare_change("account/change_role", UpdateRole, _update_role)
 DELETE_ROLE = _declare_change("account/delete_role", NamedRole, _delete_role)
 ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
 QUERIES = OperationChoice("query_type", {"list": LIST_USERS, "get": GET_USER, "roles": LIST_ROLES})
-CHANGES = OperationChoice(
-    "action",
-    {
-        "create": CREATE_USER,
-        "delete": DELETE_USER,
-        "set_role": SET_ROLE,
-        "set_catalogues": SET_CATALOGUES,
-        "grant": GRANT,
-        "revoke": REVOKE,
-        "disable": DISABLE,
-        "enable": ENABLE,
-        "reset_password": RESET_PASSWORD,
-        "end_sessions": END_SESSIONS,
-        "create_role": CREATE_ROLE,
-        "update_role": UPDATE_ROLE,
-        "delete_role": DELETE_ROLE,
-    },
-)
+_OF_USERS = {"create": CREATE_USER, "delete": DELETE_USER, "set_role": SET_ROLE, "set_catalogues": SET_CATALOGUES}
+_OF_RIGHTS = {"grant": GRANT, "revoke": REVOKE, "disable": DISABLE, "enable": ENABLE}
+_OF_SESSIONS = {"reset_password": RESET_PASSWORD, "end_sessions": END_SESSIONS}
+_OF_ROLES = {"create_role": CREATE_ROLE, "update_role": UPDATE_ROLE, "delete_role": DELETE_ROLE}
+CHANGES = OperationChoice("action", {**_OF_USERS, **_OF_RIGHTS, **_OF_SESSIONS, **_OF_ROLES})
 
 
 class UsersQueryParams(OffsetParams, GenericParams):
