@@ -234,13 +234,9 @@ def _open(call: OperationCall, params: NamedCatalogue) -> AccessRow:
 
 
 def _access_row(call: OperationCall, name: str, restriction: Restriction | None) -> AccessRow:
-    return AccessRow(
-        catalogue=name,
-        restricted=restriction is not None,
-        users=sorted(restriction.users) if restriction else [],
-        roles=sorted(restriction.roles) if restriction else [],
-        installed=name in call.catalogues(),
-    )
+    users, roles = (sorted(restriction.users), sorted(restriction.roles)) if restriction else ([], [])
+    is_restricted, is_there = restriction is not None, name in call.catalogues()
+    return AccessRow(catalogue=name, restricted=is_restricted, users=users, roles=roles, installed=is_there)
 
 
 def _access_text(row: AccessRow) -> str:

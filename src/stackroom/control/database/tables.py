@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from stackroom.model.principal import Action
@@ -106,12 +107,15 @@ def _owner(name: str, kind: type[TypeEngine[Any]], owner: str) -> sa.Column[Any]
     return sa.Column(name, kind, sa.ForeignKey(owner, ondelete="CASCADE"), primary_key=True)
 
 
-schema_version = sa.Table("schema_version", METADATA, _key("version"))
-control_version = sa.Table("control_version", METADATA, _key(), *_required(sa.BigInteger, "number"))
+def _table(name: str, *items: SchemaItem, **options: Any) -> sa.Table:
+    return sa.Table(name, METADATA, *items, **options)
 
-users = sa.Table(
+
+schema_version = _table("schema_version", _key("version"))
+control_version = _table("control_version", _key(), *_required(sa.BigInteger, "number"))
+
+users = _table(
     "users",
-    METADATA,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     *_optional(sa.Text, "password_hash", "one_time_hash"),
@@ -121,27 +125,24 @@ users = sa.Table(
     sqlite_autoincrement=True,
 )
 
-roles = sa.Table(
+roles = _table(
     "roles",
-    METADATA,
     _key("name", sa.Text),
     *_optional(sa.Integer, "read_quota", "write_quota", "sql_quota"),
     *_optional(Words, "catalogues"),
 )
-role_actions = sa.Table("role_actions", METADATA, _owner("role", sa.Text, "roles.name"), _key("action", sa.Text))
+role_actions = _table("role_actions", _owner("role", sa.Text, "roles.name"), _key("action", sa.Text))
 
-user_roles = sa.Table(
+user_roles = _table(
     "user_roles",
-    METADATA,
     _owner("user_id", sa.Integer, "users.id"),
     sa.Column("role", sa.Text, sa.ForeignKey("roles.name"), primary_key=True),
     sa.Index("user_roles_by_role", "role"),
 )
-user_grants = sa.Table("user_grants", METADATA, _owner("user_id", sa.Integer, "users.id"), _key("action", sa.Text))
+user_grants = _table("user_grants", _owner("user_id", sa.Integer, "users.id"), _key("action", sa.Text))
 
-credentials = sa.Table(
+credentials = _table(
     "credentials",
-    METADATA,
     _key("id", sa.Text),
     *_required(sa.Text, "kind"),
     sa.Column("user_id", sa.Integer, sa.ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
@@ -153,25 +154,22 @@ credentials = sa.Table(
     sa.Index("credentials_by_user", "user_id"),
 )
 
-restrictions = sa.Table("restrictions", METADATA, _key("catalogue", sa.Text))
-restriction_users = sa.Table(
+restrictions = _table("restrictions", _key("catalogue", sa.Text))
+restriction_users = _table(
     "restriction_users",
-    METADATA,
     _owner("catalogue", sa.Text, "restrictions.catalogue"),
     _owner("user_id", sa.Integer, "users.id"),
     sa.Index("restriction_users_by_user", "user_id"),
 )
-restriction_roles = sa.Table(
+restriction_roles = _table(
     "restriction_roles",
-    METADATA,
     _owner("catalogue", sa.Text, "restrictions.catalogue"),
     _owner("role", sa.Text, "roles.name"),
     sa.Index("restriction_roles_by_role", "role"),
 )
 
-audit = sa.Table(
+audit = _table(
     "audit",
-    METADATA,
     _key("number", sa.BigInteger),
     *_required(sa.BigInteger, "at"),
     *_required(sa.Text, *CALL_TEXTS, "outcome"),
@@ -185,29 +183,23 @@ audit = sa.Table(
     sa.Index("audit_by_outcome", "outcome", "number", sqlite_where=IS_NOT_OK, postgresql_where=IS_NOT_OK),
 )
 audit_head, audit_anchor = (
-    sa.Table(name, METADATA, _key(), *_required(sa.BigInteger, "number"), *_required(sa.Text, "hash"))
+    _table(name, _key(), *_required(sa.BigInteger, "number"), *_required(sa.Text, "hash"))
     for name in ("audit_head", "audit_anchor")
 )
-audit_begun = sa.Table(
-    "audit_begun",
-    METADATA,
-    _key("call_id", sa.Text),
-    *_required(sa.BigInteger, "at"),
-    *_required(sa.Text, *CALL_TEXTS[1:]),
+audit_begun = _table(
+    "audit_begun", _key("call_id", sa.Text), *_required(sa.BigInteger, "at"), *_required(sa.Text, *CALL_TEXTS[1:])
 )
 
-job_settings = sa.Table(
+job_settings = _table(
     "job_settings",
-    METADATA,
     _key("name", sa.Text),
     *_optional(sa.Text, "schedule"),
     *_optional(sa.Boolean, "enabled"),
     *_optional(Moment, "next_at"),
 )
 
-job_runs = sa.Table(
+job_runs = _table(
     "job_runs",
-    METADATA,
     sa.Column("id", sa.Integer, primary_key=True),
     *_required(sa.Text, "job", "state", "cause", "requested_by"),
     *_required(sa.Integer, "attempt"),
@@ -225,18 +217,16 @@ job_runs = sa.Table(
 )
 """At most one run of a job is queued or running: `job_runs_live` sees to it."""
 
-job_lease = sa.Table(
+job_lease = _table(
     "job_lease",
-    METADATA,
     _key(),
     *_optional(sa.Text, "holder", "place", "process"),
     *_required(sa.BigInteger, "beat"),
     *_optional(Moment, "expires_at"),
 )
 
-events = sa.Table(
+events = _table(
     "events",
-    METADATA,
     sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     *_required(sa.BigInteger, "at"),
     *_required(sa.Text, "kind", "user_name", "catalogue", "tool", "subject"),
