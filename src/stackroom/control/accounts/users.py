@@ -139,17 +139,14 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     loaded = []
     for row in rows:
         names, granted = role_names[row.id], frozenset(map(Action, grants[row.id]))
+        same = {name: getattr(row, name) for name in ("id", "name", "disabled", "created_at", "catalogues")}
         user = User(
-            id=row.id,
-            name=row.name,
+            **same,
             roles=tuple(names),
             granted=granted,
             actions=granted.union(*(of_roles[name].actions for name in names)),
-            disabled=row.disabled,
             has_password=row.password_hash is not None,
             has_one_time_password=row.one_time_hash is not None and not row.one_time_hash.startswith(USED),
-            created_at=row.created_at,
-            catalogues=row.catalogues,
             only=only_of(row.catalogues, [of_roles[name] for name in names]),
         )
         loaded.append(user)

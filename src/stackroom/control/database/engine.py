@@ -250,14 +250,11 @@ class ControlDatabase:
         if version == FORMER_VERSION and (file := find_file(self)) is not None:
             kept = file.with_name(f"{file.name}.layout-{version}")
             copy_database(file, kept, lambda: None)
-            logger.warning(
+            told = (
                 '%s is brought from layout %d to %d, which an older Stackroom refuses ("is newer than this"); to go '
-                "back, put this copy in its place: %s",
-                file.name,
-                version,
-                SCHEMA_VERSION,
-                kept,
+                "back, put this copy in its place: %s"
             )
+            logger.warning(told, file.name, version, SCHEMA_VERSION, kept)
         if version in (0, FORMER_VERSION):
             version = self._create_schema()
         if version != SCHEMA_VERSION:
