@@ -175,16 +175,11 @@ class SqlTool:
         )
         if reply.verdict is not Verdict.OK:
             raise _error(reply, params.query, catalogue.spec)
-        end = len(reply.rows)
-        return SqlResult(
-            catalogue=catalogue.name,
-            columns=list(reply.columns),
-            rows=[list(row) for row in reply.rows[params.start :]],
-            cursor=str(end) if reply.has_more and params.start < end < MOST_ROWS else None,
-            total=None if reply.has_more else len(reply.rows),
-            has_more=reply.has_more,
-            notes=list(reply.notes),
-        )
+        end, has_more = len(reply.rows), reply.has_more
+        cursor = str(end) if has_more and params.start < end < MOST_ROWS else None
+        rows, total = [list(row) for row in reply.rows[params.start :]], None if has_more else end
+        page: dict[str, Any] = {"rows": rows, "cursor": cursor, "total": total, "has_more": has_more}
+        return SqlResult(catalogue=catalogue.name, columns=list(reply.columns), notes=list(reply.notes), **page)
 
 
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:
