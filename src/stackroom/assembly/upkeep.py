@@ -33,7 +33,7 @@ FIRST_S = 5.0
 AGAIN_S = 30.0
 SHARE = 0.003
 """The share of one core that it takes."""
-RELEASE_CHECKER = "stackroom.packs.check:ReleaseChecker"
+RELEASE_CHECKER = "stackroom.packs.places:ReleaseChecker"
 """Slow to import; loaded when the task runs."""
 FIRST_CHECK_S = 10.0
 PAUSE_S = 600.0

@@ -12,7 +12,6 @@ from stackroom.errors import BusyError, ConflictError, ExpectedError, InputError
 from stackroom.library import BUILDING_FILE, PACK_FOLDER, Installed, require_name
 from stackroom.net.addresses import shown_address
 from stackroom.packs.entries import BATCH_RECORDS
-from stackroom.packs.fetch import ReleaseFetcher, plan_fetch
 from stackroom.packs.held import (
     SILENT,
     ReleaseHost,
@@ -26,7 +25,7 @@ from stackroom.packs.held import (
 )
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SPEC_FILE
-from stackroom.packs.places import FoundRelease, find_release, open_place, resolved_location
+from stackroom.packs.places import FoundRelease, ReleaseFetcher, find_release, open_place, plan_fetch, resolved_location
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
 from stackroom.shelf.store_place import STORE_FILE
 

@@ -1,29 +1,38 @@
-"""Places that have releases, in a folder or on a server, and the choice of a release of one.
+"""Places that have releases, in a folder or on a server: the choice of a release, its files, and checks for newer ones.
 
 A place is given as `github:OWNER/REPO`, or as the address or the folder of an index (`releases.json`). Nothing that a
 place says is trusted: paths stay inside a folder, addresses pass the guard of every download, sizes are bounded, and a
-manifest is checked before anything else is fetched.
+manifest is checked before anything else is fetched. A file is checked by the SHA-256 that the manifest names, however
+it came: a patch that is damaged, gone or of no use is made up for by the whole file.
 
 The index is in the layout of GitHub's releases API: a JSON list, newest first. Members that are not read here are
 ignored, since GitHub's own answers have many more.
+
+A server asks the places of served catalogues for newer releases, once a day or so over all servers of the library, and
+nothing waits for them. What is found is logged, and told by `/health`, `stackroom doctor` and `stackroom list`.
 """
 
 import hashlib
+import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from stackroom.background.background import utc_now
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
+from stackroom.library import PACK_FOLDER, Library
 from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url, shown_address
 from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
 from stackroom.net.files import install_file, sha256_of
+from stackroom.packs.installed import SOURCE_FILE, InstalledPack
 from stackroom.packs.manifest import (
     MANIFEST_FILE,
     MAX_MANIFEST_BYTES,
@@ -33,9 +42,12 @@ from stackroom.packs.manifest import (
     first_problem,
     parse_manifest,
 )
+from stackroom.packs.patches import PATCH_ENDING, apply_patch, can_be_patched, patch_name
 from stackroom.packs.signing import PublicKey, verify_signature
-from stackroom.packs.status import is_older
+from stackroom.packs.status import ReleaseCheck, ReleaseStatus, is_older
 from stackroom.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 INDEX_FILE = "releases.json"
 MOST_INDEX_BYTES = 50_000_000
@@ -364,3 +376,142 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
         f"the place has another content under the installed version {found.version} now; a version is published "
         "once, so nothing was changed. Ask whoever publishes it for a new version"
     )
+
+
+OnFetched = Callable[[int, int], None]
+"""Gets how many bytes were fetched so far, and all that are to be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingFile:
+    """A file to fetch, and the file that is here with the patch that makes it of that, if there is one."""
+
+    file: PackFile
+    patch: tuple[PackFile, Asset] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes to fetch."""
+        return self.file.size_bytes if self.patch is None else self.patch[1].size_bytes or 0
+
+
+def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> "ReleaseFetcher":
+    """Return what has to be fetched for a release, given what is here."""
+    missing = []
+    for file in found.manifest.files:
+        if not pack.path_of(file).is_file():  # whoever reads one that is there checks it
+            base = installed.find_file(file.name) if installed else None
+            missing.append(MissingFile(file=file, patch=_find_patch(file, base, found, pack)))
+    return ReleaseFetcher(found=found, pack=pack, missing=missing)
+
+
+def _find_patch(
+    file: PackFile, base: PackFile | None, found: FoundRelease, pack: InstalledPack
+) -> tuple[PackFile, Asset] | None:
+    if base is None or not can_be_patched(base, file) or not pack.path_of(base).is_file():
+        return None
+    patch = found.release.find_asset(patch_name(base, file))
+    is_smaller = patch is not None and patch.size_bytes is not None and patch.size_bytes < file.size_bytes
+    return (base, patch) if patch is not None and is_smaller else None
+
+
+@dataclass(slots=True, kw_only=True)
+class ReleaseFetcher:
+    """The files to fetch for a release, and the folder of the installed one that they are brought into."""
+
+    found: FoundRelease
+    pack: InstalledPack
+    missing: list[MissingFile]
+    fetched_bytes: int = field(default=0, init=False)
+    _on_fetched: OnFetched = field(default=lambda _done, _total: None, init=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes to fetch."""
+        return sum(missing.size_bytes for missing in self.missing)
+
+    def bring(self, on_fetched: OnFetched = lambda _done, _total: None) -> None:
+        """Make all files of the release be here, and whole; what is here already is not fetched again."""
+        self._on_fetched = on_fetched
+        for missing in self.missing:
+            if missing.patch is None or not self._bring_patched(missing.file, *missing.patch):
+                self._bring_whole(missing.file)
+        for file in self.found.manifest.files:
+            if self.pack.check_file(file) is not None:
+                self._bring_whole(file)
+
+    def _bring_patched(self, file: PackFile, base: PackFile, patch: Asset) -> bool:
+        """Make a file of the installed one and a patch; tell whether that worked."""
+        path = self.pack.path_of(file)
+        path = path.with_name(f"{path.name}{PATCH_ENDING}")
+        try:
+            old = self.pack.read_file(base)
+            self._bring(patch, path, max_bytes=file.size_bytes)
+            self.pack.save_file(file, apply_patch(old, path.read_bytes(), file))
+        except ExpectedError as error:
+            logger.info("%s is fetched whole, since its patch is of no use: %s", file.name, error.message)
+            return False
+        finally:
+            path.unlink(missing_ok=True)
+        return True
+
+    def _bring_whole(self, file: PackFile) -> None:
+        """Fetch a file, with the size and the checksum that the manifest names."""
+        path = self.pack.path_of(file)
+        path.unlink(missing_ok=True)
+        self._bring(self.found.get_asset(file), path, max_bytes=file.size_bytes)
+        if (problem := self.pack.check_file(file)) is not None:
+            path.unlink(missing_ok=True)
+            raise StorageError(problem)
+
+    def _bring(self, asset: Asset, path: Path, *, max_bytes: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = self.fetched_bytes
+
+        def count(received: int) -> None:
+            self.fetched_bytes = before + received
+            self._on_fetched(self.fetched_bytes, self.size_bytes)
+
+        self.found.place.bring(asset, path, max_bytes=max_bytes, on_bytes=count)
+
+
+AFTER_PROBLEM = timedelta(hours=1)
+"""The longest pause after a place did not answer."""
+
+
+class ReleaseChecker:
+    """Asks the places of catalogues for newer releases, each when it is due."""
+
+    def __init__(
+        self, library: Library, settings: Settings, status: ReleaseStatus, *, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._status = status
+        self._now = now
+        self._reported: set[tuple[str, str]] = set()
+
+    def check_once(self, name: str) -> None:
+        """Ask the place of one catalogue, if a check is due, and log what is newer."""
+        pack = InstalledPack(self._library.folder / name / PACK_FOLDER)
+        if not (pack.folder / SOURCE_FILE).is_file():
+            return
+        last, now, pause = self._status.find_check(name), self._now(), timedelta(hours=self._settings.updates.every_h)
+        if last is not None and last.problem:
+            pause = min(pause, AFTER_PROBLEM)
+        if last is None or not timedelta(0) <= now - last.asked_at < pause:
+            try:
+                source, manifest = pack.find_source(), pack.find_manifest()
+                if source is not None and manifest is not None:
+                    offered = find_release(open_place(source.place, self._settings), key=source.key).manifest
+                    newest = offered if require_successor(offered, manifest) else manifest
+                    self._status.save_check(
+                        name, ReleaseCheck(asked_at=now, version=newest.version, content=newest.content)
+                    )
+            except ExpectedError as error:  # also where the release could not follow the installed one
+                logger.info("the place of catalogue '%s' could not be asked: %s", name, error.message)
+                self._status.save_check(name, ReleaseCheck(asked_at=now, problem=error.message))
+        newer = self._status.find_newer(name)
+        if newer is not None and (name, newer.version) not in self._reported:
+            self._reported.add((name, newer.version))
+            logger.warning("catalogue '%s' is outdated: %s", name, newer)

@@ -3,7 +3,7 @@
     pack/latest.json    beside the installed release
 
 Reading it takes no network, so that every command and `/health` can tell what a server or an update has found out.
-Nothing slow is imported here: `check` has what asks a place.
+Nothing slow is imported here: `places` has what asks a place.
 
 Versions are ordered by their numbers, and what is marked as preliminary comes before the version itself: `2026.11.9`
 before `2026.11.16`, `1.2.0-rc1` before `1.2.0`. A `+` begins the description of a build, which decides nothing.

@@ -16,7 +16,6 @@ from stackroom.ingest.embedding import LateEmbedding
 from stackroom.library import PACK_FOLDER, Installed
 from stackroom.model.record import RecordId
 from stackroom.packs.entries import PackEntry, iter_differences
-from stackroom.packs.fetch import plan_fetch
 from stackroom.packs.held import (
     AUTHOR_PREFIX,
     SILENT,
@@ -31,7 +30,7 @@ from stackroom.packs.held import (
 )
 from stackroom.packs.installed import InstalledPack, NextRelease
 from stackroom.packs.manifest import SPEC_FILE, Manifest
-from stackroom.packs.places import FoundRelease, find_release, open_place, require_successor
+from stackroom.packs.places import FoundRelease, find_release, open_place, plan_fetch, require_successor
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Switch
 from stackroom.shelf.port import Change, Delete, ShelfWriter, iter_key_batches
