@@ -18,9 +18,8 @@ from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.model.scope import WHOLE
-from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack
-from stackroom.packs.update import roll_back, update_catalogue
+from stackroom.packs.update import install_release, roll_back, update_catalogue
 from stackroom.settings import Settings
 from stackroom.tools.health import VECTORS_PART, check_catalogue
 from support.kills import KILLED, Child, die_at

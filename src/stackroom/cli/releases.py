@@ -14,9 +14,8 @@ from stackroom.cli.output import json_option, print_json
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError
 from stackroom.packs.held import ReleaseProgress, ReleaseReport, shown_size
-from stackroom.packs.install import install_release
 from stackroom.packs.signing import load_public_key
-from stackroom.packs.update import list_released, roll_back, update_catalogue
+from stackroom.packs.update import install_release, list_released, roll_back, update_catalogue
 
 SHOWN_CONFLICTS = 20
 

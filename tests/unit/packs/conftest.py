@@ -13,9 +13,9 @@ from stackroom.assembly.app import App
 from stackroom.model.record import Record
 from stackroom.packages import PACKAGES
 from stackroom.packs.build import PackLabel, build_pack
-from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import Manifest, PackCalibration
+from stackroom.packs.update import install_release
 from stackroom.settings import Settings
 from support.publisher import NAME, Publisher, make_stars, new_publisher
 

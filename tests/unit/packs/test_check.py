@@ -15,10 +15,9 @@ from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.upkeep import release_task
 from stackroom.background.task import TaskContext
 from stackroom.model.scope import WHOLE
-from stackroom.packs.install import install_release
 from stackroom.packs.places import ReleaseChecker
 from stackroom.packs.status import ReleaseCheck
-from stackroom.packs.update import update_catalogue
+from stackroom.packs.update import install_release, update_catalogue
 from stackroom.settings import Settings, UpdatesSettings
 from support.loopback import FileServer
 from support.publisher import NAME, Publisher, make_stars, new_publisher

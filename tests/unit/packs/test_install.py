@@ -13,12 +13,12 @@ from stackroom.assembly.app import App
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from stackroom.model.record import RecordId
 from stackroom.packages import PACKAGES
-from stackroom.packs import install
+from stackroom.packs import update
 from stackroom.packs.build import files_folder
 from stackroom.packs.entries import PackEntry
 from stackroom.packs.held import ReleaseProgress
-from stackroom.packs.install import install_release
 from stackroom.packs.manifest import Manifest, PackFile, content_of
+from stackroom.packs.update import install_release
 from stackroom.search.evidence import find_calibration
 from stackroom.zstd import zstd
 from support.embedders import WORD_MODEL
@@ -71,16 +71,16 @@ def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> Non
 def test_an_installation_that_waited_for_another_leaves_what_that_one_installed(
     open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: str
 ) -> None:
-    reached = getattr(install, waiting_at)
+    reached = getattr(update, waiting_at)
 
     def wait(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(install, waiting_at, reached)
+        monkeypatch.setattr(update, waiting_at, reached)
         first = open_library()
         install_release(first, NAME, str(publisher.folder))
         edit(first, make_star(3, "mine"))
         return reached(*args, **options)
 
-    monkeypatch.setattr(install, waiting_at, wait)
+    monkeypatch.setattr(update, waiting_at, wait)
     report = install_release(open_library(), NAME, str(publisher.folder))
 
     assert not report.is_changed

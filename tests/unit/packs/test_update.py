@@ -15,9 +15,8 @@ from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.packs.held import ReleaseProgress, ReleaseReport
-from stackroom.packs.install import install_release
 from stackroom.packs.installed import NextRelease
-from stackroom.packs.update import list_released, roll_back, update_catalogue
+from stackroom.packs.update import install_release, list_released, roll_back, update_catalogue
 from stackroom.settings import Settings
 from stackroom.tools.health import VECTORS_PART, check_catalogue
 from stackroom.zstd import zstd
