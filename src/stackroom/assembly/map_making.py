@@ -6,8 +6,7 @@ from pathlib import Path
 from numpy.linalg import LinAlgError
 
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.maps.following import SMALL, PlacedMap, find_placed
-from stackroom.maps.making import MOST_LAID_OUT, make_map
+from stackroom.maps.making import MOST_LAID_OUT, SMALL, PlacedMap, find_placed, make_map
 from stackroom.maps.map_file import MAP_FILE, find_map, save_map
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.lock import CatalogueLock

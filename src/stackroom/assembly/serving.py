@@ -22,7 +22,7 @@ from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageErr
 from stackroom.generic.tools import generic_tools
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
-from stackroom.maps.following import CatalogueMap
+from stackroom.maps.making import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.packages import CataloguePackage, PackageRegistry

@@ -12,7 +12,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, NotFoundError, StorageError, did_you_mean
 from stackroom.ingest.ledger import find_identified
 from stackroom.library import LEDGER_FILE
-from stackroom.maps.following import CatalogueMap
+from stackroom.maps.making import CatalogueMap
 from stackroom.model.hits import SearchPage
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId

@@ -13,7 +13,7 @@ from stackroom.assembly import map_making
 from stackroom.assembly.upkeep import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
 from stackroom.background.task import TaskContext
 from stackroom.errors import BusyError, StorageError, UnavailableError
-from stackroom.maps import following
+from stackroom.maps import making
 from stackroom.maps.map_file import MAP_FILE, find_map
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.port import Checkpoint, Shelf, ShelfReader, never_stop
@@ -158,7 +158,7 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(map_making, "SMALL", 10)
-    monkeypatch.setattr(following, "SMALL", 10)
+    monkeypatch.setattr(making, "SMALL", 10)
     map_of(home).unlink()
     asked: list[str] = []
     with closing(open_app(home)) as app:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.maps import following, making
-from stackroom.maps.following import CatalogueMap, follow
-from stackroom.maps.making import make_map
+from stackroom.maps import making
+from stackroom.maps.making import CatalogueMap, follow, make_map
 from stackroom.maps.map_file import MAP_FILE, StoredMap, save_map
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
@@ -102,7 +101,7 @@ def test_a_small_catalogue_has_a_map_although_none_was_made(shelved: Any, anime:
 def test_a_large_catalogue_has_no_map_until_one_is_made(
     shelved: Any, anime: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "SMALL", 10)
+    monkeypatch.setattr(making, "SMALL", 10)
     served = CatalogueMap(tmp_path / MAP_FILE)
     made = filled(shelved, anime)
     assert served.find(shelved.shelf.reader()) is None

@@ -11,7 +11,7 @@ import pytest
 
 from stackroom.generic import maps
 from stackroom.generic.tools import generic_tools
-from stackroom.maps import following, labels
+from stackroom.maps import labels, making
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories
@@ -146,5 +146,5 @@ def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> 
 
 
 def test_a_catalogue_says_that_its_map_is_still_being_made(stories: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "SMALL", 10)
+    monkeypatch.setattr(making, "SMALL", 10)
     assert get_map(stories).json()["state"] == "being made"
