@@ -19,7 +19,7 @@ from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import InputError, StorageError
 from stackroom.library import CALIBRATION_FILE, HALF_WRITTEN, THUMBNAILS_FOLDER, Installed, replace_file
 from stackroom.net.files import sha256_of
-from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
+from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings, write_thumbnails
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
     MANIFEST_FILE,
@@ -38,7 +38,6 @@ from stackroom.packs.manifest import (
     require_version,
 )
 from stackroom.packs.patches import LEVEL, check_file
-from stackroom.packs.thumbnails import write_thumbnails
 from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import ShelfReader
 from stackroom.zstd import zstd

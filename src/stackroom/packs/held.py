@@ -20,9 +20,9 @@ from stackroom.library import (
     Library,
     seal_thumbnails,
 )
+from stackroom.packs.entries import save_thumbnails
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import SHORT, THUMBNAILS_FILE, Manifest
-from stackroom.packs.thumbnails import save_thumbnails
 from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf

@@ -11,12 +11,11 @@ from pathlib import Path
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.packs.build import files_folder
-from stackroom.packs.entries import iter_entries
+from stackroom.packs.entries import iter_entries, iter_thumbnails
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, THUMBNAILS_FILE, load_manifest
 from stackroom.packs.patches import check_file
 from stackroom.packs.signing import PublicKey, verify_signature
-from stackroom.packs.thumbnails import iter_thumbnails
 from stackroom.shelf.port import Checkpoint, never_stop
 
 
