@@ -1,7 +1,13 @@
-"""`list`, `search`, `explain`, `recommend`, `similar`, `get`, `browse`: query catalogues from the terminal."""
+"""`list`, `search`, `explain`, `recommend`, `similar`, `get`, `browse`, `export`: query catalogues from the terminal.
 
+Filters are typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`.
+"""
+
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,14 +18,14 @@ from rich.text import Text
 
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldType, texts_of
-from stackroom.cli.filters import read_filters, split_arguments, split_names, takes_filters, with_options
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts_of
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
+from stackroom.generic.export import ExportFormat, write
 from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.record import BETWEEN_FIELDS, has_value, list_written, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
@@ -30,9 +36,80 @@ from stackroom.model.scope import WHOLE
 from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.filters import ADULT, filters_of
-from stackroom.tools.listing import is_list
+from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
+from stackroom.tools.listing import EVERY, is_list
 from stackroom.tools.spec import VERDICTS, explanation_lines, validate_fields, why_lines
+
+NOT = "not-"
+ARGUMENT = re.compile(r"\b(filters|exclude)\.(?=\w)")
+
+
+def read_filters(options: Sequence[str], specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the free options of a command line as the `filters` and the `exclude` of a call."""
+    known = {name: field for spec in specs for name, field in filters_of(spec).items()}
+    filters: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    rest = list(options)
+    while rest:
+        given = rest.pop(0)
+        if not given.startswith("--"):
+            raise InputError(f"'{given}' is not an option; a query of several words goes in quotes")
+        option, equals, value = given[2:].partition("=")
+        if not equals and not rest:
+            raise InputError(f"'{given}' wants a value; give one after it")
+        value = value if equals else rest.pop(0)
+        name = option.removeprefix(NOT)
+        if name not in known:
+            by_use = [field.name for spec in specs for field in filters_by_use(spec)]
+            listed = [f"--{one}" for one in dict.fromkeys((*by_use, *known))]
+            hint = did_you_mean(name, list(known))
+            raise InputError(f"no filter '--{name}'{hint}; filters: {', '.join(listed[:MOST_ADVISED])}")
+        # As a filter has it: the bounds of a range, or a list of values.
+        wanted: dict[str, str] | list[str] = split_names([value])
+        if known[name].filter is FilterKind.RANGE or (known[name].brackets and ".." in value):
+            low, dots, high = value.partition("..")
+            wanted = {bound: text for bound, text in zip(BOUNDS, (low, high if dots else low), strict=True) if text}
+        if not wanted:
+            raise InputError(f"'--{option}' wants a value; such as a,b for one of several, or 2010..2020 for a range")
+        (excluded if option.startswith(NOT) else filters)[name] = wanted
+    return filters, excluded
+
+
+def with_options(text: str) -> str:
+    """Return a message or a note with the options that its arguments were given by."""
+    return ARGUMENT.sub(lambda found: "--" if found[1] == "filters" else f"--{NOT}", text)
+
+
+def takes_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command with such options name them, and not the arguments of tools, in what it refuses."""
+
+    @wraps(command)
+    def run(*arguments: Any, **given: Any) -> None:
+        try:
+            command(*arguments, **given)
+        except InputError as error:
+            error.message = with_options(error.message)
+            raise
+
+    return run
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments of a command line that are not filters, and the options that are, with their values."""
+    stated, options, rest = [], [], list(arguments)
+    while rest:
+        one = rest.pop(0)
+        if not one.startswith("--"):
+            stated.append(one)
+        else:
+            options += [one] if "=" in one or not rest else [one, rest.pop(0)]
+    return stated, options
+
+
+def split_names(stated: Sequence[str]) -> list[str]:
+    """Return the names of an option that may be repeated, and may have several with commas."""
+    return [part.strip() for one in stated for part in one.split(",") if part.strip()]
+
 
 INDENT = "   "
 TITLE_CHARS = 40
@@ -420,3 +497,65 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
 def _cell(group: BrowsedGroup, name: str) -> Any:
     value = getattr(group, name)
     return "" if value is None else value
+
+
+@click.command("export", context_settings=FREE_OPTIONS)
+@click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="FILE",
+    help="A file ending in .csv, .json, .jsonl, .parquet, .xlsx or .bib.",
+)
+@click.option("--by", multiple=True, help="Write counts by a field instead: country, year/decade; at most two.")
+@click.option("--of", help="A number: write its figures instead, by group or record by record.")
+@click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")
+@click.option("--adult", is_flag=True, help="Write adult records too.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@takes_filters
+def export_command(
+    arguments: tuple[str, ...], target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
+) -> None:
+    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`.
+
+    With --by or --of it writes what `browse` shows, all of it; a QUERY is then words that every record has.
+
+    Filters are options named after fields, as for `search`: --year 2015..2020, --tags space,drama, --not-tags horror.
+    In CSV and XLSX the texts of a list are separated by |.
+    """
+    stated, options = split_arguments(arguments)
+    if not 1 <= len(stated) <= 2:
+        raise click.UsageError("Give a catalogue, and at most one query, in quotes.")
+    try:
+        chosen = ExportFormat(Path(target).suffix.removeprefix(".").lower())
+    except ValueError as error:
+        known = ", ".join(f".{known}" for known in ExportFormat)
+        raise InputError(f"'--to': the name must end in one of {known}") from error
+    catalogue = open_app().open_catalogue(stated[0])
+    query = stated[1] if len(stated) == 2 else EVERY
+    params = search_params(query, options, [catalogue.spec], with_adult=adult)
+    tools = GenericTools([catalogue])
+    if by or of:
+        stated_fields = params.model_dump(include={"query", "filters", "exclude"})
+        figures = BrowseParams(**stated_fields, by=split_names(by) or None, of=of, sort=sort or None)
+        table = tools.export_figures(LOCAL_USER, figures)
+    else:
+        table = tools.export(LOCAL_USER, params.model_copy(update={"sort": sort}))
+    _write_file(Path(target), write(table, chosen), force=force)
+    click.echo(f"{target}: {Path(target).stat().st_size:,} bytes")
+
+
+def _write_file(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:
+    """Write a file whole, or not at all."""
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; --force replaces it")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.writelines(pieces)
+        beside.replace(path)  # the commit point
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`pack build|publish|verify`, `update`, `rollback`, `init NAME --from PLACE`: catalogues as files, and from releases."""
+"""`pack`, `update`, `rollback` and `init NAME --from PLACE`: catalogues as files to ship, and from releases."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.cli.filters import read_filters, with_options
+from stackroom.cli.ask import read_filters, with_options
 from stackroom.errors import InputError
 
 

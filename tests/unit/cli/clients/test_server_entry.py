@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.cli.clients.server_entry import find_command, holds_token, local_server, remote_server
+from stackroom.cli.install import find_command, holds_token, local_server, remote_server
 from stackroom.errors import InputError
 
 pytestmark = pytest.mark.row("N17")
