@@ -2,8 +2,8 @@
 
 There is one entry per record, in order of ids. `records.jsonl` has one JSON object per line: {"id", "audiences"?,
 "fields", "kind"?}. `embeddings.parquet` has the columns `id`, `text_sha256` (the SHA-256 of the text that was embedded)
-and `embedding` (32-bit floats, as the model made them), neither compressed nor by dictionary, so that a patch finds what
-stayed the same. Thumbnails, the small copies of pictures, are one plain archive with nothing else in it.
+and `embedding` (32-bit floats, as the model made them), neither compressed nor by dictionary, so that a patch finds
+what stayed the same. Thumbnails, the small copies of pictures, are one plain archive with nothing else in it.
 """
 
 import re

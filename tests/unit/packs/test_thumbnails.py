@@ -13,7 +13,7 @@ from stackroom.assembly.app import App
 from stackroom.errors import StorageError
 from stackroom.library import THUMBNAILS_FOLDER
 from stackroom.packs.build import files_folder
-from stackroom.packs.entries import MOST_BYTES, iter_thumbnails
+from stackroom.packs.entries import MOST_PICTURE_BYTES, iter_thumbnails
 from stackroom.packs.manifest import THUMBNAILS_FILE, Manifest
 from stackroom.packs.update import install_release, roll_back, update_catalogue
 from stackroom.packs.verify import check_pack
@@ -75,7 +75,7 @@ def archive(folder: Path, name: str, content: bytes, kind: bytes = tarfile.REGTY
         ("../../" + name_of("x"), HEAD),
         ("script.js", HEAD),
         (name_of("x"), b"<svg onload=alert(1)>"),
-        (name_of("x"), HEAD + bytes(MOST_BYTES)),
+        (name_of("x"), HEAD + bytes(MOST_PICTURE_BYTES)),
         (name_of("x"), b"", tarfile.SYMTYPE),
     ],
     ids=["outside the folder", "another name", "no WebP", "too large", "a link"],
