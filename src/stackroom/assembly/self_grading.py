@@ -16,11 +16,20 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, RegressionError
-from stackroom.grading.asking import AskedQuestion, Asker, embed_for
 from stackroom.grading.golden_set import write_golden_set
-from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
+from stackroom.grading.grade import (
+    GRADE_FILE,
+    AskedQuestion,
+    Asker,
+    Fall,
+    Grade,
+    GradedView,
+    embed_for,
+    find_regressions,
+    grade_questions,
+    save_grade,
+)
 from stackroom.grading.questions import OWN_FILE, Question, load_own_questions, load_questions, save_questions
-from stackroom.grading.regression import Fall, GradedView, find_regressions
 from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned, watch_tuned
 from stackroom.grading.tuning import Tuning, tune
 from stackroom.ingest.embedding import build_puts

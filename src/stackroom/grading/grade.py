@@ -1,24 +1,128 @@
-"""The grade of a catalogue: how well it answers its golden questions, for each kind and each arm, with intervals."""
+"""The grade of a catalogue: how well it answers its golden questions, and whether an index answers them worse.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+Questions are asked of one view of a catalogue: candidates are found once, and ranked by any weights afterwards. Each
+kind of question and each arm has a grade, with intervals.
+
+Of two indexes, only what both have is compared, and what is lost has to be beyond noise. A question counts as long as
+the fields that it was made from are unchanged in its records, and both rankings are taken without records that are new
+or gone: so an update that adds, corrects or removes records is no regression, while an index that finds the same
+records worse is one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 from pydantic import TypeAdapter
 
-from stackroom.catalogue.spec import SearchSpec
+from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.checksums import dump_checked, load_checked
-from stackroom.errors import StorageError
-from stackroom.grading.asking import DEPTH, AskedQuestion
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.grading.golden_set import default_scope, spread
 from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
+from stackroom.grading.questions import Question
 from stackroom.library import replace_file
+from stackroom.model.record import Key, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId, Vector, centre
+from stackroom.search.fuse import STEPS, Candidates, Floats
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import ShelfReader
 
+DEPTH = 50
+"""The number of hits that are looked at for an answer."""
 GRADE_FILE = "grade.json"
 ALL = "all"
 BY_WORDS = "words alone"
 BY_VECTORS = "vectors alone"
 FIRST = 10
+MOST_QUESTIONS = 120
+"""The number of questions that are asked of both; enough to see a fall that matters, in a few seconds."""
+LEAST_QUESTIONS = 8
+LEAST_FALL = 0.05
+LEAST_FALL_OF_PART = 0.2
+"""A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an index."""
+MOST_DEPTH = 400
+
+EmbedQuery = Callable[[str], Vector | None]
+"""Returns the vector of a query for one view; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question with the keys of its answers, and what the arms of a search found for it."""
+
+    question: Question
+    answers: frozenset[int]
+    candidates: Candidates
+    vector: Vector | None = None
+    depth: int = DEPTH
+
+    def rank(self, search: SearchSpec) -> list[int]:
+        """Return the keys of the best hits with these weights."""
+        return self._best(STEPS[search.fusion](self.candidates, self.vector, search).scores())
+
+    def rank_by_words(self) -> list[int]:
+        """Return the keys of the best hits by words alone."""
+        return self._best(self.candidates.bm25, above=0.0)
+
+    def rank_by_vectors(self) -> list[int]:
+        """Return the keys of the best hits by vectors alone."""
+        is_near = np.where(self.candidates.in_vector_arm, self.candidates.cosine, -np.inf)
+        return self._best(is_near, above=-np.inf)
+
+    def _best(self, scores: Floats, *, above: float = -np.inf) -> list[int]:
+        order = np.argsort(-scores, kind="stable")[: self.depth]
+        keys: list[int] = self.candidates.keys[order[scores[order] > above]].tolist()
+        return keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Asks questions of one view of a catalogue."""
+
+    reader: ShelfReader
+    spec: CatalogueSpec
+    embed: EmbedQuery
+    depth: int = DEPTH
+    """The number of hits that are ranked; each arm contributes at least twice as many."""
+
+    def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
+        """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
+        depth = max(self.spec.search.depth, 2 * self.depth)
+        search = self.spec.search.model_copy(update={"depth": depth})
+        searcher = Searcher(spec=self.spec, override=search)
+        for question in questions:
+            answers = frozenset(self.reader.find(question.expected, scope=WHOLE).values())
+            if not answers:
+                continue
+            vector, scope = self.embed(question.query), default_scope(self.spec)
+            yield AskedQuestion(
+                question=question,
+                answers=frozenset(map(int, answers)),
+                candidates=searcher.find_candidates(self.reader, question.query, vector, scope=scope, limit=self.depth),
+                vector=vector,
+                depth=self.depth,
+            )
+
+
+def embed_for(reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]) -> EmbedQuery:
+    """Return the embedding of queries for a view, by the model of its vectors and centred as they are."""
+    embedder = get_embedder(reader.model)
+
+    def embed(text: str) -> Vector | None:
+        if reader.model is None or embedder.model != reader.model:
+            return None
+        try:
+            vector = embedder.embed_query(text)
+        except ExpectedError:
+            return None
+        return vector if reader.mean is None else centre(vector, reader.mean)
+
+    return embed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +205,108 @@ def describe_grade(grade: Grade) -> str:
     """Return a grade in one line: nDCG@10 with its interval, and when it was measured."""
     overall = grade.overall
     return f"nDCG@10 {overall.ndcg_10} on {overall.questions} questions, {grade.at:%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fall:
+    """A fall of nDCG@10 beyond noise: of all questions, of a kind, or of an arm alone."""
+
+    name: str
+    questions: int
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.before:.3f} → {self.after:.3f} ({self.questions} questions)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedView:
+    """A view of a catalogue, and the weights that it is searched with."""
+
+    asker: Asker
+    search: SearchSpec
+
+
+def find_regressions(before: GradedView, after: GradedView, questions: Sequence[Question]) -> list[Fall]:
+    """Return by how much the answers to the same questions fell, where that is beyond noise."""
+    fair = list(_fair_questions(before.asker, after.asker, spread(questions, MOST_QUESTIONS)))
+    if len(fair) < LEAST_QUESTIONS:
+        return []
+    readers = before.asker.reader, after.asker.reader
+    counts = [reader.count(WHOLE) for reader in readers]
+    growth = max(counts) / max(min(counts), 1)  # new records must not crowd out those that are compared
+    depth = min(round(before.asker.depth * growth), MOST_DEPTH)
+    old, new = _rankings(before, fair, depth), _rankings(after, fair, depth)
+    found = sorted(
+        {record_id for one in (old, new) for ids in one.values() for some in ids.values() for record_id in some}
+    )
+    in_both = set.intersection(*({*reader.find(found, scope=WHOLE)} for reader in readers))
+    return list(_falls(fair, old, new, in_both))
+
+
+Found = Mapping[int, list[RecordId]]
+"""Number of a question → the ids that were found for it."""
+Rankings = Mapping[str, Found]
+"""Name of a way to rank → what it found."""
+
+
+def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
+    """Yield the questions about records that both have, as far as the fields they were made from are the same."""
+    for question in questions:
+        old, new = _records(before, question), _records(after, question)
+        expected = tuple(one for one in question.expected if one in old and one in new and old[one] == new[one])
+        if expected:
+            yield replace(question, expected=expected)
+
+
+def _records(asker: Asker, question: Question) -> dict[RecordId, list[object]]:
+    """Return the values that a question was made from, of the records that should answer it."""
+    keys = asker.reader.find(question.expected, scope=WHOLE)
+    records = asker.reader.fetch(list(keys.values()), scope=WHOLE)
+    return {one: [records[key].get(name) for name in question.made_from] for one, key in keys.items() if key in records}
+
+
+def _rankings(view: GradedView, questions: Sequence[Question], depth: int) -> Rankings:
+    """Return the ids that each way of ranking finds for each question."""
+    found: dict[str, dict[int, list[RecordId]]] = {ALL: {}, BY_WORDS: {}, BY_VECTORS: {}}
+    asker = replace(view.asker, depth=depth)
+    for number, question in enumerate(questions):
+        for asked in asker.ask([question]):
+            ranked = asked.rank(view.search), asked.rank_by_words(), asked.rank_by_vectors()
+            for name, keys in zip(found, ranked, strict=True):
+                found[name][number] = asker.reader.ids([Key(key) for key in keys])
+    return found
+
+
+def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
+    values = {name: _values(questions, old[name], new[name], in_both) for name in old}
+    groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
+    for kind in dict.fromkeys(question.kind for question in questions):
+        groups[str(kind)] = [pair for number, pair in values[ALL].items() if questions[number].kind is kind]
+    for name, pairs in groups.items():
+        fall = _find_fall(name, pairs, least=LEAST_FALL if name == ALL else LEAST_FALL_OF_PART)
+        if fall is not None:
+            yield fall
+
+
+def _values(
+    questions: Sequence[Question], old: Found, new: Found, in_both: set[RecordId]
+) -> dict[int, tuple[float, float]]:
+    """Return nDCG@10 of each question before and after, among records that are in both."""
+
+    def value(number: int, ids: Sequence[RecordId]) -> float:
+        expected = {*questions[number].expected}
+        kept = [record_id for record_id in ids if record_id in in_both]
+        return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
+
+    return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}
+
+
+def _find_fall(name: str, pairs: Sequence[tuple[float, float]], *, least: float) -> Fall | None:
+    if len(pairs) < LEAST_QUESTIONS:
+        return None
+    before, after = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+    if before - after < least or build_figure([new - old for old, new in pairs]).high >= 0:
+        return None
+    return Fall(name=name, questions=len(pairs), before=before, after=after)

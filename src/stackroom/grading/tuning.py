@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
-from stackroom.grading.asking import AskedQuestion
+from stackroom.grading.grade import AskedQuestion
 from stackroom.grading.metrics import Figure, build_figure, ndcg
 from stackroom.grading.questions import QuestionKind
 
