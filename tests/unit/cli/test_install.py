@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.cli.clients.client_specs import CLIENTS
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import YAML
+from stackroom.cli.install import CLIENTS
 
 pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.cli.clients.client_specs import CLIENTS
+from stackroom.cli.install import CLIENTS
 
 pytestmark = pytest.mark.row("N17")
 
