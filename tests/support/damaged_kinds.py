@@ -39,8 +39,8 @@ from stackroom.library import LEDGER_FILE, THUMBNAILS_FOLDER, seal_thumbnails
 from stackroom.maps.making import make_map
 from stackroom.maps.map_file import MAP_FILE, find_map, save_map
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packs.build import check_pack
 from stackroom.packs.update import install_release
-from stackroom.packs.verify import check_pack
 from stackroom.settings import CONFIG_FILE, Settings, load_settings
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.toolbox import Toolbox

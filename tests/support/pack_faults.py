@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stackroom.packages import PACKAGES
-from stackroom.packs.build import PackLabel, build_pack
-from stackroom.packs.verify import check_pack
+from stackroom.packs.build import PackLabel, build_pack, check_pack
 from support.libraries import Shelved, make_anime
 
 Check = Callable[[Path], bool]

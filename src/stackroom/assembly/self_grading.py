@@ -30,8 +30,7 @@ from stackroom.grading.grade import (
     save_grade,
 )
 from stackroom.grading.questions import OWN_FILE, Question, load_own_questions, load_questions, save_questions
-from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned, watch_tuned
-from stackroom.grading.tuning import Tuning, tune
+from stackroom.grading.tuning import TUNED_FILE, Tuning, difference, save_tuned, tune, watch_tuned
 from stackroom.ingest.embedding import build_puts
 from stackroom.ingest.ledger import copy_ledger, put_back_ledger
 from stackroom.ingest.pipeline import IngestReport

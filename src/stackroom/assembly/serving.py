@@ -20,7 +20,7 @@ from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
 from stackroom.generic.tools import generic_tools
-from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
+from stackroom.grading.tuning import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.making import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE

@@ -28,8 +28,7 @@ from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY
 from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as as_json_figure
-from stackroom.grading.tuned_file import TUNED_FILE, describe_weights, difference, find_tuned
-from stackroom.grading.tuning import Tuning
+from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
 from stackroom.library import QUESTIONS_FILE
 from stackroom.measure.beir import Quality, choose_grades, evaluate, load_collection, want_evaluated_model
 from stackroom.measure.plain_questions import (

@@ -17,14 +17,20 @@ from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError, InputError
 from stackroom.model.scope import WHOLE
-from stackroom.packs.build import build_pack, label_installed
-from stackroom.packs.held import ReleaseProgress, ReleaseReport, shown_size
+from stackroom.packs.build import build_pack, check_pack, check_signature, label_installed
 from stackroom.packs.manifest import Manifest, load_manifest
 from stackroom.packs.patches import PATCH_ENDING
 from stackroom.packs.publish import publish_pack
 from stackroom.packs.signing import load_public_key
-from stackroom.packs.update import install_release, list_released, roll_back, update_catalogue
-from stackroom.packs.verify import check_pack, check_signature
+from stackroom.packs.update import (
+    ReleaseProgress,
+    ReleaseReport,
+    install_release,
+    list_released,
+    roll_back,
+    shown_size,
+    update_catalogue,
+)
 
 FOLDER = click.Path(path_type=Path)
 

@@ -1,7 +1,11 @@
-"""Building a pack from a snapshot of a shelf: the same catalogue gives the same bytes, however it came to be.
+"""Building a pack from a snapshot of a shelf, and checking one: the same catalogue gives the same bytes.
 
 The files of a pack are in a folder that is named by their content. A new one is written beside the former, then the
 manifest is replaced in one step, then the former is removed: at every moment the pack is the former or the new one.
+
+A pack as shipped is checked byte for byte, and read as a receiver reads it: every file by its SHA-256, its entries by
+what the manifest says, the manifest by its checksum. The files of an installed release may have been made by a patch
+and compressed anew, so they are checked by the SHA-256 of their content.
 """
 
 import hashlib
@@ -14,12 +18,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stackroom.background.task import FileLease
-from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.checksums import sync_file, sync_folder
-from stackroom.errors import InputError, StorageError
+from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.library import CALIBRATION_FILE, HALF_WRITTEN, THUMBNAILS_FOLDER, Installed, replace_file
 from stackroom.net.files import sha256_of
-from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings, write_thumbnails
+from stackroom.packs.entries import (
+    PackEntry,
+    iter_entries,
+    iter_shelf,
+    iter_thumbnails,
+    write_embeddings,
+    write_thumbnails,
+)
+from stackroom.packs.installed import FORMER_FILE, InstalledPack
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
     MANIFEST_FILE,
@@ -38,8 +50,9 @@ from stackroom.packs.manifest import (
     require_version,
 )
 from stackroom.packs.patches import LEVEL, check_file
+from stackroom.packs.signing import PublicKey, verify_signature
 from stackroom.search.evidence import find_calibration
-from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 from stackroom.zstd import zstd
 
 FIRST_VERSION = "1"
@@ -229,3 +242,48 @@ def _is_of_pack(path: Path) -> bool:
     is_content = len(path.name) == SHORT and HEX_DIGITS.issuperset(path.name)
     own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE, THUMBNAILS_FILE}
     return (is_content or path.name == UNFINISHED) and own.issuperset(inner.name for inner in path.iterdir())
+
+
+def check_pack(folder: Path) -> Iterator[str]:
+    """Yield the faults of a pack; none if it is whole."""
+    try:
+        manifest = load_manifest(folder)
+    except StorageError as error:
+        yield error.message
+        return
+    paths = {file.name: files_folder(folder, manifest) / file.name for file in manifest.files}
+    problems = [*filter(None, (check_file(paths[file.name], file, is_shipped=True) for file in manifest.files))]
+    yield from problems
+    if problems:
+        return
+    try:
+        compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
+        deque(iter_entries(manifest, paths), maxlen=0)
+        deque(iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (), maxlen=0)
+    except ExpectedError as error:
+        yield error.message
+
+
+def check_signature(folder: Path, key: PublicKey) -> Iterator[str]:
+    """Yield why a pack is not signed by a key; nothing if it is."""
+    try:
+        content = (folder / MANIFEST_FILE).read_bytes()
+        verify_signature(content, (folder / SIGNATURE_FILE).read_bytes(), key)
+    except OSError as error:
+        yield f"{error.filename}: cannot be read: {error.strerror}; the pack is not signed, or not whole"
+    except ExpectedError as error:
+        yield f"{folder / SIGNATURE_FILE}: {error.message}"
+
+
+def check_installed_pack(folder: Path, *, checkpoint: Checkpoint = never_stop) -> Iterator[str]:
+    """Yield the faults of the release that a catalogue was installed from, and of the one before it."""
+    pack = InstalledPack(folder)
+    for name in (MANIFEST_FILE, FORMER_FILE):
+        try:
+            manifest = pack.find_manifest(name)
+        except StorageError as error:
+            yield error.message
+            continue
+        for file in manifest.files if manifest is not None else ():
+            checkpoint()
+            yield from filter(None, [pack.check_file(file)])

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
-from stackroom.grading.tuned_file import TUNED_FILE, describe_weights, find_tuned
+from stackroom.grading.tuning import TUNED_FILE, describe_weights, find_tuned
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
 from stackroom.ingest.relations import check_relations
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, THUMBNAIL_SUMS, find_changed_file
 from stackroom.maps.map_file import MAP_FILE, find_map
+from stackroom.packs.build import check_installed_pack
 from stackroom.packs.installed import InstalledPack
-from stackroom.packs.verify import check_installed_pack
 from stackroom.search.evidence import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop

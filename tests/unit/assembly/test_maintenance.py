@@ -42,7 +42,7 @@ from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.packs.held import ReleaseReport
+from stackroom.packs.update import ReleaseReport
 from stackroom.settings import EmbeddingSettings, Settings
 from stackroom.shelf.port import Checkpoint, Problem, never_stop
 from stackroom.sources.location import ReadOptions

@@ -13,8 +13,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
 from stackroom.grading.grade import find_grade
 from stackroom.grading.questions import QuestionKind
-from stackroom.grading.tuned_file import TUNED_FILE, find_tuned, save_tuned, watch_tuned
-from stackroom.grading.tuning import tune
+from stackroom.grading.tuning import TUNED_FILE, find_tuned, save_tuned, tune, watch_tuned
 from stackroom.ingest.pipeline import IngestReport
 from support.dishes import SPEC, add_dishes_to, make_dish, open_embedding, write_dishes
 

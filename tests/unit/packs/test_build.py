@@ -15,7 +15,7 @@ import pytest
 from stackroom.errors import InputError, StorageError
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.packs.build import files_folder, next_version
+from stackroom.packs.build import check_pack, files_folder, next_version
 from stackroom.packs.entries import PackEntry, iter_entries
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
@@ -25,7 +25,6 @@ from stackroom.packs.manifest import (
     Manifest,
     load_manifest,
 )
-from stackroom.packs.verify import check_pack
 from stackroom.shelf.port import Delete, Embedding, Put
 from stackroom.zstd import zstd
 from support.libraries import Shelved

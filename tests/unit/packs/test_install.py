@@ -16,9 +16,8 @@ from stackroom.packages import PACKAGES
 from stackroom.packs import update
 from stackroom.packs.build import files_folder
 from stackroom.packs.entries import PackEntry
-from stackroom.packs.held import ReleaseProgress
 from stackroom.packs.manifest import Manifest, PackFile, content_of
-from stackroom.packs.update import install_release
+from stackroom.packs.update import ReleaseProgress, install_release
 from stackroom.search.evidence import find_calibration
 from stackroom.zstd import zstd
 from support.embedders import WORD_MODEL

@@ -12,11 +12,10 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import StorageError
 from stackroom.library import THUMBNAILS_FOLDER
-from stackroom.packs.build import files_folder
+from stackroom.packs.build import check_pack, files_folder
 from stackroom.packs.entries import MOST_PICTURE_BYTES, iter_thumbnails
 from stackroom.packs.manifest import THUMBNAILS_FILE, Manifest
 from stackroom.packs.update import install_release, roll_back, update_catalogue
-from stackroom.packs.verify import check_pack
 from support.publisher import NAME, Publisher, make_stars
 
 pytestmark = pytest.mark.row("A11", "Z16")

@@ -14,9 +14,15 @@ from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundE
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
-from stackroom.packs.held import ReleaseProgress, ReleaseReport
 from stackroom.packs.installed import NextRelease
-from stackroom.packs.update import install_release, list_released, roll_back, update_catalogue
+from stackroom.packs.update import (
+    ReleaseProgress,
+    ReleaseReport,
+    install_release,
+    list_released,
+    roll_back,
+    update_catalogue,
+)
 from stackroom.settings import Settings
 from stackroom.tools.health import VECTORS_PART, check_catalogue
 from stackroom.zstd import zstd
@@ -347,7 +353,7 @@ def _fill_disk(*_args: object, **_options: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-SETTLE = "stackroom.packs.held.HeldCatalogue.settle"
+SETTLE = "stackroom.packs.update.HeldCatalogue.settle"
 OTHER_MODEL = ModelId(name="word-hash-2", dimension=32)
 NEW_SPEC = SPEC.replace("[embed]", '[fields.size]\ntype = "int"\nfilter = "range"\n\n[embed]')
 

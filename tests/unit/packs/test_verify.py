@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.packs.build import files_folder
+from stackroom.packs.build import check_installed_pack, check_pack, files_folder
 from stackroom.packs.installed import InstalledPack
 from stackroom.packs.manifest import EMBEDDINGS_FILE, MANIFEST_FILE, RECORDS_FILE, SPEC_FILE, content_of, load_manifest
 from stackroom.packs.patches import read_content
-from stackroom.packs.verify import check_installed_pack, check_pack
 from stackroom.zstd import zstd
 from support.pack_faults import damage_everywhere
 
