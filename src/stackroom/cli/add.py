@@ -15,7 +15,7 @@ from stackroom.assembly.proposal import Order, Proposal, profile_table, read_ord
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
-from stackroom.cli.output import json_option, print_json, print_table, shortened
+from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
@@ -77,7 +77,7 @@ def _print_records(proposal: Proposal) -> None:
         click.echo(safe_line(shortened(line, LINE_LENGTH)))
 
 
-@click.command("add")
+@click.command("add", help=HELP["add"])
 @click.argument("locations", metavar="LOCATION", nargs=-1, required=True)
 @click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
@@ -108,24 +108,7 @@ def add_command(
     choices: Choices,
     as_json: bool,
 ) -> None:
-    """Build a catalogue from LOCATION, or update it.
-
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
-    documents, the address of a file ("https://…"), or a query to a provider of a catalogue package
-    ("PREFIX:QUERY?limit=200"). Of several files with tables that belong together, or a folder of them, the one with the
-    most text becomes the catalogue, and names and sums of the others are joined to it by keys.
-
-    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built;
-    --title and the like change that, and infer the spec of an existing catalogue anew.
-
-    Where more than 2 % of the rows cannot be read, or any letters, nothing is built without your consent, which
-    --accept-losses gives and --yes does not.
-
-    Words find all rows at once, meaning as their texts are embedded. A build that is stopped can be run again, and
-    embeds no text twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones;
-    the spec stays as it is. A source added to sample data replaces it. An update of a catalogue that was graded
-    (stackroom eval) is undone and refused if it answers worse than before; --force keeps it.
-    """
+    """Build a catalogue from LOCATION, or update it."""
     workshop = open_workshop()
     order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)

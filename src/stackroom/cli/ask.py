@@ -20,7 +20,7 @@ from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts_of
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import json_option, print_answer, print_json, print_table, shortened
+from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, lacking_text
 from stackroom.generic.browse import BrowseParams
@@ -146,19 +146,14 @@ def list_command(as_json: bool) -> None:
         click.echo("the library is empty; run: stackroom init")
 
 
-@click.command("search", context_settings=FREE_OPTIONS)
+@click.command("search", context_settings=FREE_OPTIONS, help=HELP["search"])
 @click.argument("arguments", metavar="[CATALOGUE] QUERY", nargs=-1, type=click.UNPROCESSED)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
 @takes_filters
 def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json: bool) -> None:
-    """Search CATALOGUE for QUERY, or every catalogue.
-
-    Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
-    --not-tags horror (none). Of all catalogues, those are searched that have the fields. The query '*' lists every
-    record that has the filters, '* WORDS' those that have all of the words.
-    """
+    """Search CATALOGUE for QUERY, or every catalogue."""
     stated, options = split_arguments(arguments)
     app = open_app()
     catalogue, query = _catalogue_and_query(stated, app)
@@ -243,7 +238,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
             click.echo(with_options(note))
 
 
-@click.command("recommend", context_settings=FREE_OPTIONS)
+@click.command("recommend", context_settings=FREE_OPTIONS, help=HELP["recommend"])
 @click.argument("catalogue")
 @click.argument("arguments", metavar="[TITLE]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--wishes", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
@@ -261,10 +256,7 @@ def recommend_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the wishes.
-
-    Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --tags space,drama.
-    """
+    """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the wishes."""
     titles, options = split_arguments(arguments)
     opened = open_app().open_catalogue(catalogue)
     filters, _ = read_filters(options, [opened.spec])
@@ -360,7 +352,7 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
         yield Text(INDENT) + line
 
 
-@click.command("explain", context_settings=FREE_OPTIONS)
+@click.command("explain", context_settings=FREE_OPTIONS, help=HELP["explain"])
 @click.argument("catalogue")
 @click.argument("query")
 @click.argument("record_id", metavar="[ID]", required=False)
@@ -372,11 +364,7 @@ def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[
 def explain_command(
     ctx: click.Context, catalogue: str, query: str, record_id: str | None, limit: int, adult: bool, as_json: bool
 ) -> None:
-    """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has its place or none.
-
-    The parts of a hit add up to its strength, and to the score that orders the hits. Filters are options named after
-    fields, as for stackroom search.
-    """
+    """Say why a search of CATALOGUE for QUERY finds its first hits; with ID, why that record has its place or none."""
     ids, options = split_arguments([*([record_id] if record_id else []), *ctx.args])
     if len(ids) > 1:
         raise InputError(f"'{ids[1]}' is too much; a query of several words goes in quotes")
@@ -402,7 +390,7 @@ def explain_command(
     print_answer(told, with_options("\n".join(explanation_lines(told))), as_json=as_json)
 
 
-@click.command("browse", context_settings=FREE_OPTIONS)
+@click.command("browse", context_settings=FREE_OPTIONS, help=HELP["browse"])
 @click.argument("catalogue")
 @click.option("--field", help="The field to browse; by default the catalogue's tags.")
 @click.option("--search", help="Only values like this.")
@@ -428,10 +416,7 @@ def browse_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Show the values of a field of CATALOGUE with how many records have each, or count and sum records by group.
-
-    Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --not-tags horror.
-    """
+    """Show the values of a field of CATALOGUE with how many records have each, or count and sum records by group."""
     opened = open_app().open_catalogue(catalogue)
     limits = search_params(query, ctx.args, [opened.spec], with_adult=adult)
     asked = limits.model_dump(include={"query", "filters", "exclude"}) | {"by": split_names(by) or None, "of": of}
@@ -499,7 +484,7 @@ def _cell(group: BrowsedGroup, name: str) -> Any:
     return "" if value is None else value
 
 
-@click.command("export", context_settings=FREE_OPTIONS)
+@click.command("export", context_settings=FREE_OPTIONS, help=HELP["export"])
 @click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--to",
@@ -517,13 +502,7 @@ def _cell(group: BrowsedGroup, name: str) -> Any:
 def export_command(
     arguments: tuple[str, ...], target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
 ) -> None:
-    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`.
-
-    With --by or --of it writes what `browse` shows, all of it; a QUERY is then words that every record has.
-
-    Filters are options named after fields, as for `search`: --year 2015..2020, --tags space,drama, --not-tags horror.
-    In CSV and XLSX the texts of a list are separated by |.
-    """
+    """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`."""
     stated, options = split_arguments(arguments)
     if not 1 <= len(stated) <= 2:
         raise click.UsageError("Give a catalogue, and at most one query, in quotes.")

@@ -9,7 +9,7 @@ from stackroom.assembly.builtin_jobs import BACKUPS, CATALOGUES, plan_backup
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import find_control
-from stackroom.cli.output import json_option, print_answer, print_json
+from stackroom.cli.output import HELP, json_option, print_answer, print_json
 from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
@@ -32,20 +32,13 @@ class _Shown(JobContext):
         self._line.hint(f"{done} of {total} {message}")
 
 
-@click.command("backup")
+@click.command("backup", help=HELP["backup"])
 @click.option("--to", metavar="PLACE", help="A folder, or s3://BUCKET/PATH; by default backups in the library.")
 @click.option("--keep", type=click.IntRange(1), default=BACKUPS, help=f"How many are kept there; default: {BACKUPS}.")
 @click.option("--models", is_flag=True, help="With the embedding models, which can be fetched again.")
 @json_option
 def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> None:
-    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket, with checksums.
-
-    Servers may run and write: each catalogue and the accounts are copied as they are at one moment. What was copied is
-    read back and compared before the oldest back-ups beyond --keep are removed. Indexes are not in it: they are built
-    anew from the records.
-
-    Example: stackroom backup --to /mnt/backups --keep 7
-    """
+    """Copy records, edits, accounts, audit, settings and uploaded tables to a folder or a bucket, with checksums."""
     app = open_app()
     with find_control() as control, progress_line("backup", hidden=as_json) as line:
         plan = plan_backup(app, control, with_models=models)
@@ -58,20 +51,13 @@ def backup_command(to: str | None, keep: int, models: bool, as_json: bool) -> No
         click.echo(f"note: {note}")
 
 
-@click.command("restore")
+@click.command("restore", help=HELP["restore"])
 @click.argument("place", metavar="[FROM]", required=False)
 @click.option("--catalogue", metavar="NAME", help="Only this catalogue, whose name must be free.")
 @click.option("--accounts", is_flag=True, help="Only accounts and audit; the present ones are kept beside them.")
 @json_option
 def restore_command(place: str | None, catalogue: str | None, accounts: bool, as_json: bool) -> None:
-    """Bring the back-up FROM into the library; by default the newest one of the place where its back-ups are kept.
-
-    FROM is a back-up or a folder of them, on this machine or at s3://BUCKET/PATH. Its checksums are compared first. The
-    whole of it is restored into a library that is empty. Nothing is restored while a server runs on the library, except
-    a single catalogue, which it then serves.
-
-    Example: stackroom restore /mnt/backups --catalogue films
-    """
+    """Bring the back-up FROM into the library; by default the newest one of the place where its back-ups are kept."""
     settings = load_settings()
     if catalogue is None and (servers := list_server_tasks(settings.home)):
         raise ConflictError(

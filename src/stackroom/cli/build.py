@@ -13,7 +13,7 @@ from stackroom.assembly.build import add_sample
 from stackroom.assembly.map_making import refresh_map
 from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line, summary
 from stackroom.cli.releases import install_from_place
 from stackroom.cli.workshop import require_model
@@ -25,7 +25,7 @@ from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE
 
 
-@click.command("init")
+@click.command("init", help=HELP["init"])
 @click.argument("name", required=False)
 @click.option(
     "--from", "place", metavar="PLACE", help="Install NAME from a release: a folder, URL or github:OWNER/REPO."
@@ -36,14 +36,7 @@ from stackroom.model.scope import WHOLE
 @click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
 @json_option
 def init_command(name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool) -> None:
-    """Set up a library: the embedding model and the sample catalogues.
-
-    With NAME and --from, install that catalogue alone from a release, with its vectors: nothing is embedded here.
-
-    Safe to run again: whatever exists already stays as it is, and what was interrupted goes on.
-
-    Example: stackroom init films --from https://example.org/films
-    """
+    """Set up a library: the embedding model and the sample catalogues."""
     app = open_app()
     if place is not None and name is not None:
         get_model = None if no_model else partial(_get_known_model, app, quiet=as_json)
@@ -67,16 +60,11 @@ def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
         click.echo(f"without the embedding model {name}, search uses words alone: {error.message}", err=True)
 
 
-@click.command("rejects")
+@click.command("rejects", help=HELP["rejects"])
 @click.argument("catalogue")
 @json_option
 def rejects_command(catalogue: str, as_json: bool) -> None:
-    """List the rows and cells that were left out of CATALOGUE when it was built, and why.
-
-    A cell that cannot be read is left out of its record. Rows whose record names another that does not exist are
-    listed as well. The records of both are in the catalogue. What was read as other than it is written
-    is counted by column, with an example: missing values, numbers, dates, rows without their last cells, encodings.
-    """
+    """List the rows and cells that were left out of CATALOGUE when it was built, and why."""
     app = open_app()
     installed = app.library.get_installed(catalogue)
     path = installed.folder / LEDGER_FILE
@@ -137,18 +125,12 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
 
 
-@click.command("map")
+@click.command("map", help=HELP["map"])
 @click.argument("catalogues", nargs=-1, metavar="[CATALOGUE]...")
 @click.option("--anew", is_flag=True, help="Lay out all records, also where few have changed.")
 @json_option
 def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
-    """Lay out the records of CATALOGUE on a map, where similar ones are near each other; by default, of each catalogue.
-
-    It needs vectors, and takes a few seconds for 20,000 records. A build makes the map itself, and a server one that is
-    missing; records that come later are placed beside their neighbours, until more than one in twenty is new.
-
-    Example: stackroom map films --anew
-    """
+    """Lay out the records of catalogues on maps, where similar ones are near each other."""
     app = open_app()
     made = {}
     for name in catalogues or [one.name for one in app.library.list_installed()]:

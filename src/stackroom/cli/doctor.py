@@ -13,7 +13,7 @@ from stackroom.assembly.machine_limits import check_disk
 from stackroom.assembly.server_health import ENDS_SOON, find_job_problems, find_stalled_vectors, list_ending_tokens
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_answer
+from stackroom.cli.output import HELP, json_option, print_answer
 from stackroom.control.database.engine import ControlDatabase, check_database
 from stackroom.control.database.tables import utc_now
 from stackroom.control.opening import database_url, exists
@@ -30,14 +30,11 @@ class Finding(NamedTuple):
     ok: bool
 
 
-@click.command("doctor")
+@click.command("doctor", help=HELP["doctor"])
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
-    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong.
-
-    Indexes that are damaged are rebuilt from the records.
-    """
+    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
     findings = list(_examine(open_app()))
     text = "\n".join(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}" for finding in findings)
     print_answer([finding._asdict() for finding in findings], text, as_json=as_json)

@@ -27,7 +27,7 @@ from stackroom.cli.clients.config_file import (
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.errors import InputError
 from stackroom.settings import load_settings
 from stackroom.toml_text import load_packaged
@@ -216,7 +216,7 @@ class _ClientFile:
             click.echo(message)
 
 
-@click.command("install")
+@click.command("install", help=HELP["install"])
 @click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT]))
 @click.argument("catalogues", nargs=-1)
 @click.option("--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is.")
@@ -239,15 +239,7 @@ def install_command(
     config: Path | None,
     as_json: bool,
 ) -> None:
-    """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the library's by default).
-
-    CLIENT is claude-desktop, claude-code, cursor, vscode, windsurf, codex, gemini-cli, zed, goose, lm-studio or
-    chatgpt; without it the clients are listed, with those found on this machine. Everything else in the file stays as
-    it is, with its comments, and the former file is kept as .bak.
-
-    For example: stackroom install claude-desktop; stackroom install cursor films --config .cursor/mcp.json;
-    stackroom install codex --url https://stackroom.example.org --token -
-    """
+    """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the library's by default)."""
     if client is None:
         _list_clients(as_json=as_json)
         return

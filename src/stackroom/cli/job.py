@@ -8,8 +8,8 @@ from stackroom.admin.jobs import JOB_OPERATIONS, RunShape
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import build_server_parts, open_board
 from stackroom.cli.opening import open_app
-from stackroom.cli.operations import HELP, build_group, make_control, perform
-from stackroom.cli.output import json_option, print_json, shortened
+from stackroom.cli.operations import build_group, make_control, perform
+from stackroom.cli.output import HELP, json_option, print_json, shortened
 from stackroom.cli.progress import progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
@@ -31,18 +31,12 @@ def _open_board(control: Control) -> JobBoard:
 job_command = build_group("job", HELP["job"], JOB_OPERATIONS, open_board=_open_board)
 
 
-@job_command.command("run")
+@job_command.command("run", help=HELP["job run"])
 @click.argument("job_id")
 @json_option
 @click.pass_context
 def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
-    """Run the job JOB_ID now, in this process, and print its output.
-
-    If a server of this library runs jobs, this is refused: use stackroom job trigger. The exit code is 1 if the job
-    failed or was cancelled.
-
-    Example: stackroom job run backup
-    """
+    """Run the job JOB_ID now, in this process, and print its output."""
     with make_control() as control:
         board = _open_board(control)
         name = board.get_spec(job_id).name

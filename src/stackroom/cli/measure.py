@@ -19,7 +19,7 @@ from stackroom.assembly.self_grading import (
 )
 from stackroom.cli.ask import search_params
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
@@ -45,7 +45,7 @@ from stackroom.model.principal import LOCAL_USER
 WHEN = ("before", "after")
 
 
-@click.command("eval")
+@click.command("eval", help=HELP["eval"])
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
 @click.option(
     "--questions",
@@ -76,19 +76,7 @@ def eval_command(
     model: str | None,
     as_json: bool,
 ) -> None:
-    """Grade a catalogue by questions that it writes itself, or search by the questions of a folder.
-
-    CATALOGUE: questions are made by rules from its records (misspelt and shortened titles, descriptions, values,
-    relations), and taken from your golden.toml. nDCG@10, Recall@50 and MRR@10 are printed for each kind, with 95 %
-    intervals. The questions and the grade are kept beside the catalogue; a later add that answers them worse, beyond
-    noise, is refused.
-
-    FOLDER in the BEIR layout (plain, .zst or .gz): nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone,
-    reciprocal rank fusion, and the default hybrid. The index is kept in the library for a second run.
-
-    FOLDER of TOML files with questions in plain words: each is asked of the tool search, of the catalogue's own search
-    tools and of the terminal; every answer is right, wrong, or said to be not understood.
-    """
+    """Grade a catalogue by questions that it writes itself, or search by the questions of a folder."""
     app = open_app()
     of_catalogue = {"--questions": questions, "--golden": golden, "--tune": tune, "--reset": reset}
     of_folder = {"--split": split, "--binary": binary, "--model": model}

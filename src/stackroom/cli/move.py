@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-from stackroom.cli.output import json_option, print_answer
+from stackroom.cli.output import HELP, json_option, print_answer
 from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
 from stackroom.shelf.store_place import StorePlace, load_postgres
@@ -14,19 +14,13 @@ HERE = "here"
 MOVING = "stackroom.assembly.move"
 
 
-@click.command("move")
+@click.command("move", help=HELP["move"])
 @click.argument("name")
 @click.option("--to", "target", required=True, help="postgresql://USER@HOST/DATABASE, or `here` for the library.")
 @click.option("--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given.")
 @json_option
 def move_command(name: str, target: str, schema: str | None, as_json: bool) -> None:
-    """Move the records of NAME into a PostgreSQL database that many servers share, or back.
-
-    The catalogue is served meanwhile, and servers that run follow. Stopped, it is continued by the same command. Rows,
-    checksums and a hundred answers are compared before it is switched; what was there before is kept for a day.
-
-    Example: stackroom move films --to postgresql://stackroom@db.example.org/library
-    """
+    """Move the records of NAME into a PostgreSQL database that many servers share, or back."""
     moving, workshop = load_postgres(MOVING), open_workshop()
     moving.drop_former(workshop, now=time.time())
     with progress_line(name, hidden=as_json) as line:

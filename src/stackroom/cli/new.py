@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from stackroom.cli.output import json_option, print_json
+from stackroom.cli.output import HELP, json_option, print_json
 from stackroom.errors import InputError
 from stackroom.library import require_name
 from stackroom.packages import PACKAGES
@@ -21,14 +21,11 @@ MODULE_FOLDER = "module"
 """The folder that is written under the name of the module."""
 
 
-@click.command("new")
+@click.command("new", help=HELP["new"])
 @click.argument("name")
 @click.option("--output", type=click.Path(path_type=Path), help="The folder to write; by default ./NAME.")
 def new_command(name: str, output: Path | None) -> None:
-    """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job and a test.
-
-    Install it with pip, and its catalogue can be built, served and called at once.
-    """
+    """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job and a test."""
     require_name(name)
     module = name.replace("-", "_")
     _require_free(name, module)

@@ -21,7 +21,7 @@ from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.admin.audit import AUDIT_OPERATIONS
 from stackroom.admin.catalogues import DESCRIBE, REMOVE, RENAME, UNDO
 from stackroom.admin.users import NO_ACCOUNTS, ROLE_OPERATIONS, USER_OPERATIONS
-from stackroom.cli.output import json_option, print_json, print_table, shortened
+from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
 from stackroom.control.opening import exists
@@ -33,7 +33,6 @@ from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import Settings, load_settings
 from stackroom.text.safe import safe_text
-from stackroom.toml_text import load_packaged
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
 from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
@@ -304,8 +303,6 @@ def _cell(value: Any) -> str:
         return ", ".join(map(str, value)) or NOTHING
     return NOTHING if value is None else shortened(value, LONGEST_CELL)
 
-
-HELP = load_packaged("stackroom.cli", "groups.toml")
 
 user_command = build_group("user", HELP["user"], USER_OPERATIONS)
 role_command = build_group("role", HELP["role"], ROLE_OPERATIONS)

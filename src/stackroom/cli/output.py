@@ -1,4 +1,4 @@
-"""What commands print: JSON, tables, and the findings of checks."""
+"""What commands print: their help, JSON, tables, and the findings of checks."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from stackroom.text.safe import safe_json, safe_line, safe_text, terminal_stream
+from stackroom.toml_text import load_packaged
 
 BETWEEN_COLUMNS = "  "
+HELP = load_packaged("stackroom.cli", "help.toml")
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:

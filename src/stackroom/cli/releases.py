@@ -12,7 +12,7 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.map_making import keep_map
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_answer, print_json
+from stackroom.cli.output import HELP, json_option, print_answer, print_json
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError, InputError
@@ -35,30 +35,19 @@ from stackroom.packs.update import (
 FOLDER = click.Path(path_type=Path)
 
 
-@click.group("pack")
+@click.group("pack", help=HELP["pack"])
 def pack_command() -> None:
-    """Build, check and publish packs: catalogues as files to ship.
-
-    A pack is a folder: a manifest, and the records, vectors and spec of a catalogue in files that other programs read.
-    The same catalogue always gives the same files. Releases are made of packs, and installed with: stackroom init NAME
-    --from URL
-    """
+    """Build, check and publish packs: catalogues as files to ship."""
 
 
-@pack_command.command("build")
+@pack_command.command("build", help=HELP["pack build"])
 @click.argument("catalogue")
 @click.argument("folder", type=FOLDER)
 @click.option("--version", help="The version, such as 2026.46; by default the one of the pack there, counted up.")
 @click.option("--licence", help="The licence of the data, such as CC0-1.0; by default that of the pack there.")
 @json_option
 def build_command(catalogue: str, folder: Path, version: str | None, licence: str | None, as_json: bool) -> None:
-    """Write the pack of CATALOGUE as it is now into FOLDER.
-
-    FOLDER is new, empty, or has an earlier pack of the catalogue, which is replaced. All records are written,
-    restricted ones too. To sign it: minisign -Sm FOLDER/manifest.json
-
-    Example: stackroom pack build films films-pack --version 2026.46 --licence CC0-1.0
-    """
+    """Write the pack of CATALOGUE as it is now into FOLDER."""
     with sharing(folder):
         app = open_app()
         if folder.resolve().is_relative_to(app.library.folder.resolve()):
@@ -78,19 +67,12 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
     click.echo(f"written to {folder}")
 
 
-@pack_command.command("publish")
+@pack_command.command("publish", help=HELP["pack publish"])
 @click.argument("pack", type=FOLDER)
 @click.argument("folder", type=FOLDER)
 @json_option
 def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
-    """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed from.
-
-    The signature of the pack is published with it, if minisign has signed it. Readers find the releases before or the
-    new one. A pack that is the newest release already is left alone. The files to upload elsewhere are listed with
-    --json.
-
-    Example: stackroom pack publish films-pack /srv/films
-    """
+    """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed from."""
     release = publish_pack(pack, folder)
     manifest, files = release.manifest, release.files
     count = sum(path.suffix == PATCH_ENDING for path in files)
@@ -110,16 +92,12 @@ def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
     print_answer(told, text, as_json=as_json)
 
 
-@pack_command.command("verify")
+@pack_command.command("verify", help=HELP["pack verify"])
 @click.argument("folder", type=FOLDER)
 @click.option("--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file.")
 @json_option
 def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
-    """Check every file of the pack in FOLDER; the exit code is 1 where something is wrong.
-
-    The manifest is checked by its own checksum, and with --key by its signature; every file by its checksum and by its
-    content.
-    """
+    """Check every file of the pack in FOLDER; the exit code is 1 where something is wrong."""
     public = load_public_key(key) if key else None
     problems = [*check_pack(folder), *(check_signature(folder, public) if public else ())]
     text = "\n".join(f"BAD  {problem}" for problem in problems)
@@ -140,17 +118,11 @@ def _summary(manifest: Manifest) -> str:
 SHOWN_CONFLICTS = 20
 
 
-@click.command("update")
+@click.command("update", help=HELP["update"])
 @click.argument("name", required=False)
 @json_option
 def update_command(name: str | None, as_json: bool) -> None:
-    """Update NAME, or every catalogue that was installed from a place, to its newest release.
-
-    Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
-    yours is kept and named. Servers that run go on with the former release until the new one is whole.
-
-    Example: stackroom update films
-    """
+    """Update NAME, or every catalogue that was installed from a place, to its newest release."""
     app = open_app()
     names = [name] if name is not None else [installed.name for installed in list_released(app)]
     if not names:
@@ -192,16 +164,11 @@ def _print_conflicts(report: ReleaseReport) -> None:
     click.echo(f"{count} records were edited here and changed by the release; yours were kept: {shown}")
 
 
-@click.command("rollback")
+@click.command("rollback", help=HELP["rollback"])
 @click.argument("name")
 @json_option
 def rollback_command(name: str, as_json: bool) -> None:
-    """Go back to the release of NAME that was installed before the present one.
-
-    It is kept for this, so that nothing is fetched. Records that you edited stay as they are.
-
-    Example: stackroom rollback films
-    """
+    """Go back to the release of NAME that was installed before the present one."""
     report = roll_back(open_app(), name)
     if as_json:
         print_json(asdict(report))

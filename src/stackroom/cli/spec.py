@@ -10,7 +10,7 @@ from stackroom.assembly.proposal import name_of, profile_table
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.declare import Choices
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_answer, print_json
+from stackroom.cli.output import HELP, json_option, print_answer, print_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
@@ -24,7 +24,7 @@ def spec_command() -> None:
     """Make, check, show and compare the specs of catalogues."""
 
 
-@spec_command.command("infer")
+@spec_command.command("infer", help=HELP["spec infer"])
 @click.argument("location")
 @click.option("--name", help="The catalogue's name; by default after the file.")
 @read_options
@@ -34,10 +34,7 @@ def spec_command() -> None:
 def infer_command(
     location: str, name: str | None, options: ReadOptions, output: Path | None, choices: Choices, as_json: bool
 ) -> None:
-    """Propose a catalogue.toml for the table at LOCATION.
-
-    It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
-    """
+    """Propose a catalogue.toml for the table at LOCATION."""
     source = open_rows(None, location, options=options, workshop=open_app())
     proposal = profile_table(source).propose(name=name or name_of(location, table=options.table), choices=choices)
     inferred = proposal.inferred

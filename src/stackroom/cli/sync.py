@@ -10,7 +10,7 @@ import click
 
 from stackroom.assembly.collections.state import PlaceState, find_place, resolve_place
 from stackroom.cli.opening import open_app
-from stackroom.cli.output import json_option, print_answer, print_json, print_table
+from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import build_progress, progress_line
 from stackroom.collection_settings import is_remote
@@ -24,21 +24,13 @@ SYNCING = "stackroom.assembly.collections.sync"
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 
-@click.command("sync")
+@click.command("sync", help=HELP["sync"])
 @click.argument("database", required=False)
 @click.option("--only", multiple=True, metavar="NAME", help="Sync this collection alone; can be repeated.")
 @json_option
 @click.pass_context
 def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...], as_json: bool) -> None:
-    """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a bucket.
-
-    Each table NAME_documents becomes the catalogue NAME, with its vectors, or updates it; readers go on meanwhile, and
-    see the former records or the new ones. A table whose version has not moved is not read. Without DATABASE it is the
-    one of the settings (base_db_path, GCS_BUCKET_NAME), or ./vector_dbs. A server that has these settings syncs by
-    itself. Exit code 1 when a collection was skipped or failed; what was synced stays.
-
-    Example: stackroom sync s3://bucket/lancedb --only recipes
-    """
+    """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a bucket."""
     app = open_app()
     place = find_place(app.settings) if database is None else database
     if place is None:
@@ -66,21 +58,12 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
         ctx.exit(1)
 
 
-@click.command("publish")
+@click.command("publish", help=HELP["publish"])
 @click.argument("catalogue")
 @click.argument("database", required=False)
 @json_option
 def publish_command(catalogue: str, database: str | None, as_json: bool) -> None:
-    """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database.
-
-    DATABASE is a folder, or an address in a bucket (s3://, gs://, az://); without it, the one of the settings
-    (base_db_path, GCS_BUCKET_NAME), or ./vector_dbs. The table is CATALOGUE_documents; it is replaced in one step, and
-    left alone where it is up to date. All records are written, restricted ones too.
-
-    Other libraries take it in with: stackroom sync DATABASE
-
-    Example: stackroom publish recipes s3://bucket/lancedb
-    """
+    """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database."""
     settings = load_settings()
     database = settings.collections.place if database is None else database
     with nullcontext() if is_remote(database) else sharing(Path(database).expanduser()):
