@@ -22,7 +22,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, lacking_text
+from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
 from stackroom.generic.export import ExportFormat, write
@@ -468,8 +468,9 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
         print_table((found.number_in_words, "", ""), of_all)
     if groups:
         figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
-        rows = [(*group.values.values(), group.count, *(_cell(group, name) for name in figures)) for group in groups]
-        print_table((*groups[0].values, "count", *figures), rows)
+        rows = [(*group.values.values(), group.count, *(getattr(group, name) for name in figures)) for group in groups]
+        shown = [["" if value is None else value for value in row] for row in rows]
+        print_table((*groups[0].values, "count", *figures), shown)
     if found.ranked:
         print_table((found.number_in_words, "title", "id"), [(one.value, one.title, one.id) for one in found.ranked])
     if found.group_count is not None:
@@ -477,11 +478,6 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
         click.echo(f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with --limit")
     for name, count in found.without.items():
         click.echo(lacking_text(name, count).strip())
-
-
-def _cell(group: BrowsedGroup, name: str) -> Any:
-    value = getattr(group, name)
-    return "" if value is None else value
 
 
 @click.command("export", context_settings=FREE_OPTIONS, help=HELP["export"])

@@ -112,7 +112,9 @@ class Tuning:
 
 def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec) -> Tuning:
     """Search for better weights on every second question of each kind, and accept them if the others do not lose."""
-    halves = _halve(asked)
+    kinds = dict.fromkeys(one.question.kind for one in asked)
+    by_kind = [[one for one in asked if one.question.kind is kind] for kind in kinds]
+    halves = [one for some in by_kind for one in some[::2]], [one for some in by_kind for one in some[1::2]]
     tried = present
     if min(map(len, halves)) >= LEAST_QUESTIONS:
         tried = _climb(halves[0], present, _choices(halves, spec))
@@ -126,13 +128,6 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
         tuned_half=tuned_half,
         other_half=other_half,
     )
-
-
-def _halve(asked: Sequence[AskedQuestion]) -> tuple[list[AskedQuestion], list[AskedQuestion]]:
-    """Return every second question of each kind, and the others."""
-    kinds = dict.fromkeys(one.question.kind for one in asked)
-    by_kind = [[one for one in asked if one.question.kind is kind] for kind in kinds]
-    return [one for some in by_kind for one in some[::2]], [one for some in by_kind for one in some[1::2]]
 
 
 def _choices(halves: Sequence[Half], spec: CatalogueSpec) -> Choices:

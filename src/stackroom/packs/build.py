@@ -11,6 +11,7 @@ and compressed anew, so they are checked by the SHA-256 of their content.
 import hashlib
 import os
 import shutil
+import string
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,7 +57,6 @@ from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 from stackroom.zstd import zstd
 
 FIRST_VERSION = "1"
-DIGITS = "0123456789"
 HEX_DIGITS = frozenset("0123456789abcdef")
 LOCK_TIMEOUT_S = 60.0
 UNFINISHED = "unfinished"
@@ -146,7 +146,7 @@ def next_version(former: Manifest | None, content: str) -> str:
         return FIRST_VERSION
     if former.content == content:
         return former.version
-    head = former.version.rstrip(DIGITS)
+    head = former.version.rstrip(string.digits)
     number = former.version.removeprefix(head)
     return f"{head}{int(number) + 1}" if number else f"{head}.1"
 
@@ -213,17 +213,6 @@ def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
 @contextmanager
 def _writing_pack(folder: Path) -> Iterator[None]:
     """Hold a pack's folder for writing; refuse one with other files in it, and a second writer."""
-    _require_pack_folder(folder)
-    whole = folder.resolve()  # "." has no name
-    lock, busy = whole.with_name(f"{whole.name}.lock"), f"{folder}: another process is writing the pack; wait for it"
-    with FileLease(lock).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
-        folder.mkdir(exist_ok=True)
-        yield
-    lock.unlink(missing_ok=True)
-
-
-def _require_pack_folder(folder: Path) -> None:
-    """Refuse a place that is a file, or a folder with anything but a pack in it."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a folder for the pack")
     try:
@@ -233,6 +222,12 @@ def _require_pack_folder(folder: Path) -> None:
     others = [path.name for path in paths if not _is_of_pack(path)]
     if others:
         raise InputError(f"{folder} has {', '.join(others[:3])} in it, and is no pack; give an empty or new folder")
+    whole = folder.resolve()  # "." has no name
+    lock, busy = whole.with_name(f"{whole.name}.lock"), f"{folder}: another process is writing the pack; wait for it"
+    with FileLease(lock).held(wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"):
+        folder.mkdir(exist_ok=True)
+        yield
+    lock.unlink(missing_ok=True)
 
 
 def _is_of_pack(path: Path) -> bool:

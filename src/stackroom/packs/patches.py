@@ -78,7 +78,11 @@ def check_file(path: Path, file: PackFile, *, is_shipped: bool) -> str | None:
     try:
         if is_shipped and (sha256_of(path), path.stat().st_size) != (file.sha256, file.size_bytes):
             return f"{path} is damaged: its sha256 is not that of the manifest; fetch it again"
-        if _digest(iter_content(path, file)) != (file.content, file.raw_bytes):
+        digest, size_bytes = hashlib.sha256(), 0
+        for chunk in iter_content(path, file):
+            digest.update(chunk)
+            size_bytes += len(chunk)
+        if (digest.hexdigest(), size_bytes) != (file.content, file.raw_bytes):
             return f"{path} is damaged: its content is not that of the manifest; fetch it again"
     except OSError as error:
         return f"{path}: cannot be read: {error.strerror or error}; fetch it again"
@@ -106,11 +110,3 @@ def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
                 yield chunk
     except (zstd.ZstdError, EOFError) as error:
         raise StorageError(f"{path} is damaged: {error}; fetch it again") from error
-
-
-def _digest(chunks: Iterator[bytes]) -> tuple[str, int]:
-    digest, size_bytes = hashlib.sha256(), 0
-    for chunk in chunks:
-        digest.update(chunk)
-        size_bytes += len(chunk)
-    return digest.hexdigest(), size_bytes

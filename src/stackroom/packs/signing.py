@@ -12,7 +12,6 @@ import binascii
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -59,17 +58,6 @@ class PublicKey:
             raise StorageError(problem) from error
 
 
-class _Signature(NamedTuple):
-    """The parts of a signature file."""
-
-    algorithm: bytes
-    key_id: bytes
-    signature: bytes
-    comment: bytes
-    whole: bytes
-    """The signature of both."""
-
-
 def load_public_key(text_or_file: str) -> PublicKey:
     """Return a key that is given as its text (RW…) or as the name of its file."""
     try:
@@ -90,17 +78,6 @@ def load_public_key(text_or_file: str) -> PublicKey:
 
 def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> str:
     """Return the trusted comment of a signature that a key made of this content; raise StorageError for any other."""
-    signed = _parse_signature(signature_file)
-    if signed.key_id != key.key_id:
-        raise StorageError(f"signed by another key: {_name(signed.key_id)}, not {key.name}; it is not to be trusted")
-    message = hashlib.blake2b(content).digest() if signed.algorithm == PREHASHED else content
-    key.require_signed(signed.signature, message, "the signature does not fit: the file is not the one that was signed")
-    both = signed.signature + signed.comment
-    key.require_signed(signed.whole, both, "the trusted comment is not the one that was signed")
-    return signed.comment.decode(errors="replace")
-
-
-def _parse_signature(signature_file: bytes) -> _Signature:
     lines = signature_file.decode("utf-8", errors="surrogateescape").split("\n")
     if len(lines) != 5 or lines[4] or not lines[0].startswith(UNTRUSTED) or not lines[2].startswith(TRUSTED):
         raise StorageError("not a signature of minisign: it has four lines, with an untrusted and a trusted comment")
@@ -111,8 +88,14 @@ def _parse_signature(signature_file: bytes) -> _Signature:
         raise StorageError(error.message) from error
     if signed[:2] not in (ALGORITHM, PREHASHED):
         raise StorageError("the signature is of an unknown algorithm; known: ED (prehashed) and Ed")
+    algorithm, key_id, signature = signed[:2], signed[2:10], signed[10:]
+    if key_id != key.key_id:
+        raise StorageError(f"signed by another key: {_name(key_id)}, not {key.name}; it is not to be trusted")
+    message = hashlib.blake2b(content).digest() if algorithm == PREHASHED else content
+    key.require_signed(signature, message, "the signature does not fit: the file is not the one that was signed")
     comment = lines[2].removeprefix(TRUSTED).encode("utf-8", errors="surrogateescape")
-    return _Signature(signed[:2], signed[2:10], signed[10:], comment, whole)
+    key.require_signed(whole, signature + comment, "the trusted comment is not the one that was signed")
+    return comment.decode(errors="replace")
 
 
 def _decode(line: str, what: str, size_bytes: int) -> bytes:

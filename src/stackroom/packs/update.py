@@ -429,7 +429,13 @@ def roll_back(host: ReleaseHost, name: str) -> ReleaseReport:
 
 def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> ReleaseReport:
     """Change a catalogue to a release whose files are here: merge, commit, settle the files, bring the indexes up."""
-    loaded = _require_spec(held, manifest)
+    former, spec = held.manifest.spec, manifest.spec
+    if former != spec:
+        raise ConflictError(
+            f"the release follows the spec '{spec.name}', and the installed one '{former.name}'; nothing was "
+            "changed. Install it under another name"
+        )
+    loaded = spec_of_release(held.host, held.pack.read_file(manifest.get_file(SPEC_FILE)), manifest)
     report = ReleaseReport.of(manifest, name=held.installed.name, former=held.manifest.version, fetched=fetched)
     with closing(EmbeddedShelf.open(held.installed.folder, loaded.spec)) as shelf:
         with shelf.exclusive():
@@ -441,17 +447,6 @@ def _change(held: HeldCatalogue, manifest: Manifest, *, fetched: int) -> Release
         with report.noting("the release is installed, and new texts have no vector yet"):
             _embed_missing(shelf, held.host, loaded)
     return report
-
-
-def _require_spec(held: HeldCatalogue, manifest: Manifest) -> LoadedSpec:
-    """Return the spec of the release; refuse one that follows a package where the installed one does not."""
-    former, spec = held.manifest.spec, manifest.spec
-    if former != spec:
-        raise ConflictError(
-            f"the release follows the spec '{spec.name}', and the installed one '{former.name}'; nothing was "
-            "changed. Install it under another name"
-        )
-    return spec_of_release(held.host, held.pack.read_file(manifest.get_file(SPEC_FILE)), manifest)
 
 
 def _commit(
