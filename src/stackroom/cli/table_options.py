@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import partial, reduce, wraps
+from functools import partial, wraps
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from stackroom.catalogue.infer.declare import NONE, Choices
 from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.location import ReadOptions
+from stackroom.toml_text import load_packaged
 
 TYPES = [kind.value for kind in FieldType if kind is not FieldType.ENUM]
 ROLES = [role.value for role in FieldRole]
@@ -40,59 +41,26 @@ def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -
     return read
 
 
-def _as_set(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> frozenset[str]:
-    return frozenset(stated)
+SETTINGS: dict[str, dict[str, Any]] = {
+    "types": {
+        "callback": _reading("type", TYPES, FieldType),
+        "help": f"The type of a column: {', '.join(TYPES)}.",
+    },
+    "roles": {
+        "callback": _reading("role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)),
+        "help": f"The role of a column: {', '.join(ROLES)}, none.",
+    },
+    "drop": {"callback": lambda _context, _option, stated: frozenset(stated)},
+    "keep": {"callback": lambda _context, _option, stated: frozenset(stated)},
+    "skip": {"type": int},
+    "header_rows": {"type": int},
+    "pairs": {"flag_value": False, "default": None},
+    "join": {"callback": lambda _context, _option, files: files or None},
+}
+"""What a file cannot say of an option, by its field."""
 
 
-CHOICE_OPTIONS = (
-    click.option("--title", metavar="COLUMN", help='What names a record: a column, or a template: "{from} – {to}".'),
-    click.option("--id", metavar="COLUMN", help="What identifies a row; none: ids are made of the rows."),
-    click.option("--body", metavar="COLUMN", help="The main text; none: there is none."),
-    click.option(
-        "--type",
-        "types",
-        multiple=True,
-        metavar="COLUMN=TYPE",
-        callback=_reading("type", TYPES, FieldType),
-        help=f"The type of a column: {', '.join(TYPES)}.",
-    ),
-    click.option(
-        "--role",
-        "roles",
-        multiple=True,
-        metavar="COLUMN=ROLE",
-        callback=_reading("role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)),
-        help=f"The role of a column: {', '.join(ROLES)}, none.",
-    ),
-    click.option("--drop", multiple=True, metavar="COLUMN", callback=_as_set, help="A column to leave out."),
-    click.option(
-        "--keep", multiple=True, metavar="COLUMN", callback=_as_set, help="A column to keep that would be left out."
-    ),
-    click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
-)
-READ_OPTIONS = (
-    click.option(
-        "--table",
-        "--sheet",
-        help="The table of an SQLite file, or the sheet of a spreadsheet; by default its main one.",
-    ),
-    click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
-    click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
-    click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
-    click.option("--encoding", metavar="NAME", help="The encoding of a text file, such as cp1251; by default found."),
-    click.option("--no-pairs", "pairs", flag_value=False, default=None, help="Read rows of attributes as they are."),
-    click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
-    click.option(
-        "--join",
-        multiple=True,
-        metavar="FILE",
-        callback=lambda _context, _option, files: files or None,
-        help="A file with a table that belongs to this one: names and sums of its rows are joined by keys.",
-    ),
-)
-
-
-def _with_options(options: Sequence[Any], kind: type[Choices | ReadOptions], name: str, command: Command) -> Command:
+def _with_options(kind: type[Choices | ReadOptions], name: str, command: Command) -> Command:
     """Give a command options that are named as the fields of a dataclass, which it takes as one argument."""
     names = [field.name for field in fields(kind)]
 
@@ -101,8 +69,10 @@ def _with_options(options: Sequence[Any], kind: type[Choices | ReadOptions], nam
         stated = {option: given.pop(option) for option in names}
         command(*arguments, **{name: kind(**stated)}, **given)
 
-    return reduce(lambda made, option: option(made), reversed(options), run)
+    for field, told in reversed(load_packaged("stackroom.cli", "table_options.toml")[name].items()):
+        run = click.option(*told.pop("flags"), field, **told, **SETTINGS.get(field, {}))(run)
+    return run
 
 
-choice_options = partial(_with_options, CHOICE_OPTIONS, Choices, "choices")
-read_options = partial(_with_options, READ_OPTIONS, ReadOptions, "options")
+choice_options = partial(_with_options, Choices, "choices")
+read_options = partial(_with_options, ReadOptions, "options")
