@@ -50,7 +50,13 @@ def print_proposal(proposal: Proposal) -> None:
     print_table(FIELD_HEADINGS, [(one.name, one.type, one.uses, one.reason) for one in inferred.fields])
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
-    _print_records(proposal)
+    click.echo("first records, as an assistant sees them:")
+    spec, has_ids = proposal.loaded.spec, inferred.id_column or inferred.group
+    for number, record in enumerate(proposal.records, start=1):
+        shown_id = f" [{record.id}]" if has_ids else ""
+        told = f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
+        line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
+        click.echo(safe_line(shortened(line, LINE_LENGTH)))
     if inferred.verdict:
         click.echo(safe_line(f"is it a catalogue? {inferred.verdict}"))
 
@@ -63,18 +69,6 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
     for reason, names in by_reason.items():
         more = f" and {len(names) - SHOWN_LEFT_OUT} more" if len(names) > SHOWN_LEFT_OUT else ""
         yield f"left out: {', '.join(names[:SHOWN_LEFT_OUT])}{more}: {reason}"
-
-
-def _print_records(proposal: Proposal) -> None:
-    """Print the first records as an assistant sees them, a line each."""
-    click.echo("first records, as an assistant sees them:")
-    spec = proposal.loaded.spec
-    has_ids = proposal.inferred.id_column or proposal.inferred.group
-    for number, record in enumerate(proposal.records, start=1):
-        shown_id = f" [{record.id}]" if has_ids else ""
-        told = f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
-        line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
-        click.echo(safe_line(shortened(line, LINE_LENGTH)))
 
 
 @click.command("add", help=HELP["add"])

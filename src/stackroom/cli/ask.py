@@ -115,6 +115,7 @@ INDENT = "   "
 TITLE_CHARS = 40
 NARROWEST = 40
 """The width from which a terminal is wide enough to fold lines to it."""
+Texts = tuple[str, ...]
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -152,7 +153,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
 @takes_filters
-def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json: bool) -> None:
+def search_command(arguments: Texts, limit: int, adult: bool, as_json: bool) -> None:
     """Search CATALOGUE for QUERY, or every catalogue."""
     stated, options = split_arguments(arguments)
     app = open_app()
@@ -248,13 +249,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
 @json_option
 @takes_filters
 def recommend_command(
-    catalogue: str,
-    arguments: tuple[str, ...],
-    wishes: str,
-    dislike: tuple[str, ...],
-    exclude: tuple[str, ...],
-    limit: int,
-    as_json: bool,
+    catalogue: str, arguments: Texts, wishes: str, dislike: Texts, exclude: Texts, limit: int, as_json: bool
 ) -> None:
     """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the wishes."""
     titles, options = split_arguments(arguments)
@@ -408,7 +403,7 @@ def browse_command(
     catalogue: str,
     field: str | None,
     search: str | None,
-    by: tuple[str, ...],
+    by: Texts,
     of: str | None,
     sort: str | None,
     query: str,
@@ -496,7 +491,7 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @takes_filters
 def export_command(
-    arguments: tuple[str, ...], target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
+    arguments: Texts, target: str, by: tuple[str, ...], of: str | None, sort: str, adult: bool, force: bool
 ) -> None:
     """Write every record of CATALOGUE to a file, or those that a QUERY finds, in the order of `search`."""
     stated, options = split_arguments(arguments)

@@ -53,13 +53,11 @@ COMPONENTS = 64
 """Enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions."""
 
 
-def nearest_others(points: Points, count: int) -> Rows:
-    """Return for each row the nearest other rows, in no order; `count` is less than the number of rows."""
-    return nearest_among(points, points, count)
-
-
 def nearest_among(points: Points, among: Points, count: int) -> Rows:
-    """Return for each point the nearest rows of another table, or the nearest others of the same, in no order."""
+    """Return for each point the nearest rows of another table, or the nearest others of the same, in no order.
+
+    Of the same, `count` is less than the number of rows.
+    """
     count = min(count, len(among))
     squares, columns = np.einsum("ij,ij->i", among, among), np.ascontiguousarray(among.T)
     found = np.empty((len(points), count), dtype=np.int64)
@@ -163,7 +161,7 @@ def lay_out(points: Points, *, start: Points | None = None) -> Points:
     count = len(points)
     if count <= 2:
         return np.array([[0, 0], [1, 0]], dtype=np.float32)[:count]
-    neighbours = nearest_others(points, min(NEIGHBOURS, max(1, (count - 1) // 3)))
+    neighbours = nearest_among(points, points, min(NEIGHBOURS, max(1, (count - 1) // 3)))
     places = points[:, :2] if start is None else start
     spread = float(places.std()) or 1.0
     jitter = np.random.default_rng(SEED).normal(scale=JITTER, size=(count, 2))

@@ -8,7 +8,6 @@ from stackroom.maps.layout import (
     build_projection,
     lay_out,
     nearest_among,
-    nearest_others,
 )
 
 
@@ -26,7 +25,7 @@ def brute_force(points: np.ndarray, among: np.ndarray, count: int) -> list[set[i
 @pytest.mark.parametrize("rows", [5, 31, 33, 200])
 def test_the_nearest_rows_are_those_of_brute_force(rows: int) -> None:
     points = np.random.default_rng(rows).normal(size=(rows, 8)).astype(np.float32)
-    others = [set(row.tolist()) for row in nearest_others(points, 4)]
+    others = [set(row.tolist()) for row in nearest_among(points, points, 4)]
     assert [one | {row} for row, one in enumerate(others)] == brute_force(points, points, 5)
     assert [set(row.tolist()) for row in nearest_among(points[:3], points, 4)] == brute_force(points[:3], points, 4)
 
@@ -47,7 +46,7 @@ def test_points_of_a_cluster_lie_together(clusters: int, each: int) -> None:
     vectors = clustered(clusters, each)
     layout = lay_out(build_projection(vectors).of(vectors))
     groups = np.repeat(np.arange(clusters), each)
-    assert np.mean(groups[nearest_others(layout, 8)] == groups[:, None]) > 0.98
+    assert np.mean(groups[nearest_among(layout, layout, 8)] == groups[:, None]) > 0.98
 
 
 def test_the_same_points_have_the_same_layout_and_a_start_is_resembled() -> None:
