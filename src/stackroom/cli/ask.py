@@ -477,13 +477,7 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
 
 @click.command("export", context_settings=FREE_OPTIONS, help=HELP["export"])
 @click.argument("arguments", metavar="CATALOGUE [QUERY]", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--to",
-    "target",
-    required=True,
-    metavar="FILE",
-    help="A file ending in .csv, .json, .jsonl, .parquet, .xlsx or .bib.",
-)
+@click.option("--to", "target", required=True, metavar="FILE", help=HELP["export --to"])
 @click.option("--by", multiple=True, help="Write counts by a field instead: country, year/decade; at most two.")
 @click.option("--of", help="A number: write its figures instead, by group or record by record.")
 @click.option("--sort", default="", metavar="FIELD", help="Sort by a field; -FIELD: the greatest first.")

@@ -27,12 +27,8 @@ from stackroom.model.scope import WHOLE
 
 @click.command("init", help=HELP["init"])
 @click.argument("name", required=False)
-@click.option(
-    "--from", "place", metavar="PLACE", help="Install NAME from a release: a folder, URL or github:OWNER/REPO."
-)
-@click.option(
-    "--key", help="With --from: the minisign public key, or its file, that every release has to be signed by."
-)
+@click.option("--from", "place", metavar="PLACE", help=HELP["init --from"])
+@click.option("--key", help=HELP["init --key"])
 @click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
 @json_option
 def init_command(name: str | None, place: str | None, key: str | None, no_model: bool, as_json: bool) -> None:

@@ -224,9 +224,7 @@ class _ClientFile:
 @click.option("--url", help="Use the shared server at this address instead of starting one.")
 @click.option("--token", help="With --url: a token of that server; - reads it from standard input.")
 @click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="The client's configuration file, if not the usual one."
-)
+@click.option("--config", type=click.Path(path_type=Path), help=HELP["install --config"])
 @json_option
 def install_command(
     client: str | None,

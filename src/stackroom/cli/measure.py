@@ -47,22 +47,12 @@ WHEN = ("before", "after")
 
 @click.command("eval", help=HELP["eval"])
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
-@click.option(
-    "--questions",
-    type=click.IntRange(20, 10_000),
-    help="How many questions to write; by default 300, or 600 to tune by.",
-)
-@click.option(
-    "--golden", type=click.Path(path_type=Path), help="Your own questions, a golden.toml; kept with the catalogue."
-)
+@click.option("--questions", type=click.IntRange(20, 10_000), help=HELP["eval --questions"])
+@click.option("--golden", type=click.Path(path_type=Path), help=HELP["eval --golden"])
 @click.option("--tune", is_flag=True, help="Tune the weights of the ranking, and keep them if they do not lose.")
 @click.option("--reset", is_flag=True, help="Remove the tuned weights, then grade.")
 @click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
-@click.option(
-    "--binary/--graded",
-    default=None,
-    help="Of a folder: count every grade above 0 as 1, or use the grades, as by default for all but Cranfield's.",
-)
+@click.option("--binary/--graded", default=None, help=HELP["eval --binary"])
 @click.option("--model", help="Of a folder: the embedding model; by default granite, or an endpoint.")
 @json_option
 def eval_command(
