@@ -285,9 +285,12 @@ def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both:
     for kind in dict.fromkeys(question.kind for question in questions):
         groups[str(kind)] = [pair for number, pair in values[ALL].items() if questions[number].kind is kind]
     for name, pairs in groups.items():
-        fall = _find_fall(name, pairs, least=LEAST_FALL if name == ALL else LEAST_FALL_OF_PART)
-        if fall is not None:
-            yield fall
+        if len(pairs) < LEAST_QUESTIONS:
+            continue
+        before, after = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+        is_large = before - after >= (LEAST_FALL if name == ALL else LEAST_FALL_OF_PART)
+        if is_large and build_figure([new - old for old, new in pairs]).high < 0:
+            yield Fall(name=name, questions=len(pairs), before=before, after=after)
 
 
 def _values(
@@ -301,12 +304,3 @@ def _values(
         return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
 
     return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}
-
-
-def _find_fall(name: str, pairs: Sequence[tuple[float, float]], *, least: float) -> Fall | None:
-    if len(pairs) < LEAST_QUESTIONS:
-        return None
-    before, after = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    if before - after < least or build_figure([new - old for old, new in pairs]).high >= 0:
-        return None
-    return Fall(name=name, questions=len(pairs), before=before, after=after)

@@ -117,7 +117,11 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
     halves = [one for some in by_kind for one in some[::2]], [one for some in by_kind for one in some[1::2]]
     tried = present
     if min(map(len, halves)) >= LEAST_QUESTIONS:
-        tried = _climb(halves[0], present, _choices(halves, spec))
+        by_people = min(sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves)
+        # The weights that have an effect here and can be judged by the questions.
+        known, named = IF_KNOWN if spec.known else {}, IF_NAMED if spec.search.named else {}
+        balance = BALANCE if by_people >= LEAST_BY_PEOPLE else {}
+        tried = _climb(halves[0], present, {**WEIGHTS, **known, **named, **balance})
     tuned_half, other_half = (_figures(half, present, tried) for half in halves)
     reason = _find_objection(halves, present, tried)
     return Tuning(
@@ -128,17 +132,6 @@ def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpe
         tuned_half=tuned_half,
         other_half=other_half,
     )
-
-
-def _choices(halves: Sequence[Half], spec: CatalogueSpec) -> Choices:
-    """Return the values that are tried for each weight that has an effect here and can be judged by the questions."""
-    by_people = min(sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves)
-    return {
-        **WEIGHTS,
-        **(IF_KNOWN if spec.known else {}),
-        **(IF_NAMED if spec.search.named else {}),
-        **(BALANCE if by_people >= LEAST_BY_PEOPLE else {}),
-    }
 
 
 def _climb(half: Half, present: SearchSpec, choices: Choices) -> SearchSpec:
