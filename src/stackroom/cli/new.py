@@ -28,7 +28,13 @@ def new_command(name: str, output: Path | None) -> None:
     """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job and a test."""
     require_name(name)
     module = name.replace("-", "_")
-    _require_free(name, module)
+    if not module.isidentifier() or keyword.iskeyword(module):
+        raise InputError(f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's keywords")
+    if name in PACKAGES.names:
+        raise InputError(f"a catalogue package '{name}' is installed already; choose another name")
+    found = find_spec(module)
+    if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
+        raise InputError(f"'{module}' is a Python module that is installed already; choose another name")
     folder = output or Path(name)
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: the folder is not empty; choose another --output")
@@ -73,14 +79,3 @@ def packages_command(as_json: bool) -> None:
         for part in ("tools", "endpoints", "samples", "sources"):
             if row[part]:
                 click.echo(f"  {part}: {', '.join(row[part])}")
-
-
-def _require_free(name: str, module: str) -> None:
-    """Refuse a name that Python, an installed module or another catalogue package has."""
-    if not module.isidentifier() or keyword.iskeyword(module):
-        raise InputError(f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's keywords")
-    if name in PACKAGES.names:
-        raise InputError(f"a catalogue package '{name}' is installed already; choose another name")
-    found = find_spec(module)
-    if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
-        raise InputError(f"'{module}' is a Python module that is installed already; choose another name")

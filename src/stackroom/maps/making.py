@@ -51,18 +51,13 @@ def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredM
     if not len(keys):
         return None
     start = _find_start(keys, points, former) if former is not None and former.model == reader.model else None
-    places = to_places(_laid_out(points, start))
+    layout = _laid_out(points, start)
+    low, high = layout.min(axis=0), layout.max(axis=0)
+    reach = float((high - low).max()) / 2 or 1.0  # whole numbers that fill the map in its longer direction
+    places: Places = np.rint((layout - (low + high) / 2) / reach * REACH).astype(np.int16)
     sample = _sample_of(len(keys))
     words = find_words(reader, keys[sample], places[sample])
     return StoredMap(model=reader.model, keys=keys, places=places, words=words)
-
-
-def to_places(layout: Points) -> Places:
-    """Return a layout as whole numbers that fill the map in its longer direction."""
-    low, high = layout.min(axis=0), layout.max(axis=0)
-    reach = float((high - low).max()) / 2 or 1.0
-    places: Places = np.rint((layout - (low + high) / 2) / reach * REACH).astype(np.int16)
-    return places
 
 
 def place_beside(neighbours: NDArray[np.float32]) -> Points:
