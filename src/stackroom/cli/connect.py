@@ -97,7 +97,11 @@ def serve_command(
     settings = load_settings(flags=flags)
     app = open_app(settings)
     if find_place(settings) is None:  # else catalogues may still come
-        _require_catalogues(app, catalogues)
+        unfinished = app.library.list_unfinished()
+        for name in [name for name in catalogues if name not in unfinished] or catalogues:
+            app.library.get_installed(name)
+        if not app.library.list_installed() and not app.library.check():
+            raise NotFoundError("the library is empty; run: stackroom init")
     build = partial(app.build_gate, catalogues, tools=ToolChoice(tools))
 
     def load(**parts: Any) -> Gate:
@@ -110,15 +114,6 @@ def serve_command(
         importlib.import_module(HTTP_MODULE).host(app, settings, load)
     else:
         _serve_stdio(app, settings, build)
-
-
-def _require_catalogues(app: App, names: Sequence[str]) -> None:
-    """Refuse a name that is not installed, an empty library, and catalogues that are all unfinished."""
-    unfinished = app.library.list_unfinished()
-    for name in [name for name in names if name not in unfinished] or names:
-        app.library.get_installed(name)
-    if not app.library.list_installed() and not app.library.check():
-        raise NotFoundError("the library is empty; run: stackroom init")
 
 
 def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> None:

@@ -173,7 +173,14 @@ def _run_command(
     if FROM_STDIN in typed:
         password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
         params = params if password is None else validate_fields(operation.params, {**values, "password": password})
-    result = _performed(operation, open_board, params)
+    is_read = operation.cost is Cost.READ
+    with _opened(operation, open_board, to_read=is_read) as (control, call):
+        work = partial(operation.perform, call, params)
+        if is_read:
+            result = work()
+        else:
+            noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
+            result = perform(control, operation.name, str(getattr(params, operation.target)), noted, work)
     print_result(operation, result, as_json=as_json)
     failure = operation.find_failure(result) if operation.find_failure else None
     if failure is not None:
@@ -194,16 +201,6 @@ def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
         else:
             values[name] = list(value) if isinstance(value, tuple) else value
     return values
-
-
-def _performed(operation: Operation, open_board: OpenBoard | None, params: BaseModel) -> Any:
-    is_read = operation.cost is Cost.READ
-    with _opened(operation, open_board, to_read=is_read) as (control, call):
-        work = partial(operation.perform, call, params)
-        if is_read:
-            return work()
-        noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
-        return perform(control, operation.name, str(getattr(params, operation.target)), noted, work)
 
 
 @contextmanager
