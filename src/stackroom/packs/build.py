@@ -56,7 +56,6 @@ from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 from stackroom.zstd import zstd
 
-FIRST_VERSION = "1"
 HEX_DIGITS = frozenset("0123456789abcdef")
 LOCK_TIMEOUT_S = 60.0
 UNFINISHED = "unfinished"
@@ -143,7 +142,7 @@ def files_folder(pack: Path, manifest: Manifest) -> Path:
 def next_version(former: Manifest | None, content: str) -> str:
     """Return the version of a pack after a former one: its own for the same content, else the next number."""
     if former is None:
-        return FIRST_VERSION
+        return "1"
     if former.content == content:
         return former.version
     head = former.version.rstrip(string.digits)
