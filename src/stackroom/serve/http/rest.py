@@ -18,18 +18,8 @@ from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entr
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from stackroom.tools.resources.resource import ResourceContent, split_address
 
-SHOWN_TYPES = frozenset(
-    {
-        "application/json",
-        "image/gif",
-        "image/jpeg",
-        "image/png",
-        "image/webp",
-        "text/csv",
-        "text/markdown",
-        "text/plain",
-    }
-)
+_SHOWN_FORMS = {"application": ["json"], "image": ["gif", "jpeg", "png", "webp"], "text": ["csv", "markdown", "plain"]}
+SHOWN_TYPES = frozenset(f"{kind}/{form}" for kind, forms in _SHOWN_FORMS.items() for form in forms)
 """Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
 FLAGGED_HEADER, NOTES_HEADER = "Stackroom-Flagged", "Stackroom-Notes"
 FLAGS_IN_HEADER = 10
@@ -141,20 +131,13 @@ def _list_reply(result: EndpointResult) -> Response:
     return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)
 
 
-_declare = partial(EndpointSpec, tag="resources")
+_declare = partial(EndpointSpec, "GET", tag="resources")
 REST_ENDPOINTS = (
     EndpointSpec("POST", TOOL_PATH, call_tool, tag="tools"),
     EndpointSpec("GET", "/v1/tools", list_tools, tag="tools", result=ToolsResult),
     _declare(
-        "GET",
-        "/v1/resources",
-        list_resources,
-        query=ResourcesParams,
-        result=ResourcesResult,
-        operation="resources/list",
+        "/v1/resources", list_resources, query=ResourcesParams, result=ResourcesResult, operation="resources/list"
     ),
-    _declare("GET", "/v1/resource-templates", list_resource_templates, result=TemplatesResult),
-    _declare(
-        "GET", "/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"
-    ),
+    _declare("/v1/resource-templates", list_resource_templates, result=TemplatesResult),
+    _declare("/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"),
 )
