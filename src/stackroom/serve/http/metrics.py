@@ -28,22 +28,12 @@ class Metrics(Collector):
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._registry.register(self)
-        self._calls = Counter(
-            "stackroom_calls",
-            "Calls, by what was asked for, what became of it, and by which way it came.",
-            ["operation", "tool", "outcome", "via"],
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "stackroom_call_duration_seconds",
-            "How long calls took.",
-            ["operation", "tool"],
-            buckets=BUCKETS_S,
-            registry=self._registry,
-        )
-        self._bytes = Counter(
-            "stackroom_result_bytes", "How much calls gave back.", ["operation", "tool"], registry=self._registry
-        )
+        labels, registry = ["operation", "tool"], self._registry
+        calls = "Calls, by what was asked for, what became of it, and by which way it came."
+        seconds, taken = "stackroom_call_duration_seconds", "How long calls took."
+        self._calls = Counter("stackroom_calls", calls, [*labels, "outcome", "via"], registry=registry)
+        self._seconds = Histogram(seconds, taken, labels, buckets=BUCKETS_S, registry=registry)
+        self._bytes = Counter("stackroom_result_bytes", "How much calls gave back.", labels, registry=registry)
         self._tools: set[str] = set()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
