@@ -49,6 +49,7 @@ NOTES = "io.stackroom/notes"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
+PageParams = types.PaginatedRequestParams | None
 
 NOT_BEGUN = "the session has not begun: send 'initialize' first, then 'notifications/initialized'"
 REWORDED = {"Invalid request parameters": NOT_BEGUN, "Method not found": "there is no method '{method}' here"}
@@ -224,7 +225,7 @@ class Handlers:
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
         return await self._lists.listen(self._callers(context).identity, context, params)
 
-    async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, params: PageParams) -> types.ListToolsResult:
         """List the tools that the caller may use."""
         _require_no_cursor(params)
         with protocol_errors():
@@ -252,27 +253,19 @@ class Handlers:
                 result["_meta"] = {**result.get("_meta", {}), hits_view.TILES: drawn}
             return result
 
-    async def list_resources(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    async def list_resources(self, context: Context, params: PageParams) -> types.ListResourcesResult:
         """List a page of the resources that the caller may read."""
         cursor = params.cursor if params else None
         page = await self._list(context, lambda gate, principal: gate.list_resources(principal, cursor))
-        return types.ListResourcesResult(
-            resources=[resource_entry(entry) for entry in page.entries],
-            next_cursor=page.next_cursor,
-            cache_scope="private",
-        )
+        listed = [resource_entry(entry) for entry in page.entries]
+        return types.ListResourcesResult(resources=listed, next_cursor=page.next_cursor, cache_scope="private")
 
-    async def list_templates(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, context: Context, params: PageParams) -> types.ListResourceTemplatesResult:
         """List the templates of addresses that the caller may read."""
         _require_no_cursor(params)
         templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
-        return types.ListResourceTemplatesResult(
-            resource_templates=[template_entry(resource) for resource in templates], cache_scope="private"
-        )
+        listed = [template_entry(resource) for resource in templates]
+        return types.ListResourceTemplatesResult(resource_templates=listed, cache_scope="private")
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -289,9 +282,7 @@ class Handlers:
             contents=[resource_contents(params.uri, content)], cache_scope="private", _meta=flagged(content.flags)
         )
 
-    async def list_prompts(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
+    async def list_prompts(self, context: Context, params: PageParams) -> types.ListPromptsResult:
         """List the prompts that fit the caller's tools."""
         _require_no_cursor(params)
         prompts = await self._list(context, lambda gate, principal: list_prompts(_tool_names(gate, principal)))
@@ -322,9 +313,8 @@ def _tool_names(gate: Gate, principal: Principal) -> set[str]:
     return {tool.name for tool in gate.list_tools(principal)}
 
 
-def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
+def _require_no_cursor(params: PageParams) -> None:
     """Refuse a cursor for a list without pages."""
     if params is not None and params.cursor is not None:
-        raise MCPError(
-            code=types.INVALID_PARAMS, message="'cursor' is not valid here: this list has no pages; leave it out"
-        )
+        problem = "'cursor' is not valid here: this list has no pages; leave it out"
+        raise MCPError(code=types.INVALID_PARAMS, message=problem)
