@@ -70,17 +70,9 @@ class CallLog:
             "ms": round(entry.duration_ms, 1),
             "bytes": entry.result_bytes,
         }
-        calls.log(
-            level,
-            "%s %s by %s over %s: %s, %.1f ms",
-            entry.operation,
-            entry.target,
-            entry.principal,
-            entry.via,
-            entry.error_code or entry.outcome.value,
-            entry.duration_ms,
-            extra={FIELDS: fields, SAID_BY_FIELDS: True},
-        )
+        ended = entry.error_code or entry.outcome.value
+        values = (entry.operation, entry.target, entry.principal, entry.via, ended, entry.duration_ms)
+        calls.log(level, "%s %s by %s over %s: %s, %.1f ms", *values, extra={FIELDS: fields, SAID_BY_FIELDS: True})
 
 
 _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}
@@ -89,9 +81,8 @@ _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED
 def set_up_logging(*, level: str, form: str) -> None:
     """Log to standard error from this level on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JSONLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    )
+    text = TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JSONLines() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("mcp", "uvicorn", "sse_starlette", "httpx"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
