@@ -133,13 +133,10 @@ async def log_out(request: ServerRequest) -> Response:
 
 async def show_me(request: ServerRequest) -> Response:
     """Tell who the caller is and what they may do."""
-    identity, kind = request.identity, _kind(find_secret(request.http.headers))
+    service, identity, kind = request.service, request.identity, _kind(find_secret(request.http.headers))
     # Not audited: every visit of the page begins with it.
-    return model_reply(
-        await request.service.gate.run(
-            identity.principal, lambda _gate: _describe(request.service.control, identity, kind)
-        )
-    )
+    me = await service.gate.run(identity.principal, lambda _gate: _describe(service.control, identity, kind))
+    return model_reply(me)
 
 
 async def set_password(request: ServerRequest) -> Response:

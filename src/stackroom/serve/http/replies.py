@@ -95,9 +95,8 @@ def file_reply(request: Request, found: MediaFile, name: str) -> Response:
     try:
         stat_result = found.path.stat()
     except OSError as error:
-        raise UnknownResourceError(
-            f"there is no file of '{name[:200]}' any more; get the record to see what it has", uri=name[:200]
-        ) from error
+        problem = f"there is no file of '{name[:200]}' any more; get the record to see what it has"
+        raise UnknownResourceError(problem, uri=name[:200]) from error
     headers = CONTENT_HEADERS if request.query_params.get("v") != found.version else {**CONTENT_HEADERS, **KEPT}
     reply = FileResponse(found.path, headers=headers, media_type=found.mime_type, stat_result=stat_result)
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]

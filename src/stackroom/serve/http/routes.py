@@ -87,9 +87,8 @@ def show_file(request: EndpointRequest[None, None]) -> MediaFile:
         found = request.media.find_file_in(request.path["catalogue"], record_id, MediaKind(kind))
         if found is not None:
             return found
-    raise UnknownResourceError(
-        f"there is no {kind[:20]} of '{record_id[:200]}'; get the record to see what it has", uri=record_id[:200]
-    )
+    asked = record_id[:200]
+    raise UnknownResourceError(f"there is no {kind[:20]} of '{asked}'; get the record to see what it has", uri=asked)
 
 
 MEDIA_FILE = Endpoint(
@@ -119,12 +118,11 @@ def _through_gate(async_gate: AsyncGate, endpoint: Endpoint) -> Run:
 
             if not endpoint.is_audited:
                 return answer()
-            return gate.perform(
-                context,
-                answer,
-                is_limited=endpoint.is_limited,
-                size_of=lambda reply: replies.count_sent(request.http, reply),
-            )
+
+            def count_sent(reply: Response) -> int:
+                return replies.count_sent(request.http, reply)
+
+            return gate.perform(context, answer, is_limited=endpoint.is_limited, size_of=count_sent)
 
         return await async_gate.run(context.principal, work, context if endpoint.is_audited else None)
 
@@ -153,16 +151,14 @@ def _reply(endpoint: Endpoint, request: ServerRequest, context: CallContext, res
     if isinstance(result, MediaFile):
         return replies.file_reply(request.http, result, context.target)
     if isinstance(result, Download):
-        saved = f"attachment; filename*=utf-8''{quote(result.name)}"
-        headers = {**replies.CONTENT_HEADERS, "Content-Disposition": saved}
-        return StreamingResponse(result.pieces, media_type=result.media_type, headers=headers)
+        saved = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(result.name)}"}
+        return StreamingResponse(result.pieces, 200, {**replies.CONTENT_HEADERS, **saved}, result.media_type)
     if isinstance(result, TextReply):
         return text_reply(result)
     if endpoint.result is None:
         return Response(status_code=endpoint.status)
-    return replies.model_reply(
-        result, status=endpoint.status, headers=replies.NO_STORE if endpoint.is_secret else replies.PRIVATE
-    )
+    headers = replies.NO_STORE if endpoint.is_secret else replies.PRIVATE
+    return replies.model_reply(result, status=endpoint.status, headers=headers)
 
 
 def _context_of(endpoint: Endpoint, request: ServerRequest) -> CallContext:

@@ -159,11 +159,9 @@ async def _find_audio(gate: AsyncGate, identity: Identity | None) -> bool | None
     """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
     if identity is None or gate.find_loaded() is None:
         return None
-    principal = identity.principal
+    caller = identity.principal
     try:
-        return await gate.run(
-            principal, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(principal).media)
-        )
+        return await gate.run(caller, lambda loaded: any(one.has_audio for one in loaded.toolbox_of(caller).media))
     except OverloadedError:
         return None
 
