@@ -133,9 +133,8 @@ _PLACE = r"""\s*["']([^"']+)["'];?"""
 _START = r"(?:^|(?<=[;}\n]))"
 _IMPORT = re.compile(rf"{_START}import\s*(\{{[^}}]*\}}|\w+)\s*from{_PLACE}", re.MULTILINE)
 _EXPORTED_NAMES = re.compile(rf"{_START}export\s*\{{([^}}]*)\}}(?:\s*from{_PLACE}|;?)", re.MULTILINE)
-_EXPORTED = re.compile(
-    rf"{_START}export\s+(?:default\s+|(?=(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+)))", re.MULTILINE
-)
+_DECLARATION = r"(?:async\s+)?(?:function|const|let|class)\b[\s*]*(\w+)"
+_EXPORTED = re.compile(rf"{_START}export\s+(?:default\s+|(?={_DECLARATION}))", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n?", re.MULTILINE)
 _LEFT = re.compile(rf"{_START}\s*(?:import|export)\b|\bimport\(", re.MULTILINE)
 

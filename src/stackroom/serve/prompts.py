@@ -47,10 +47,8 @@ class Prompt(BaseModel):
         for argument in self.arguments:
             if argument.required and not given.get(argument.name, "").strip():
                 raise InputError(f"'{argument.name}' is missing: {argument.description}")
-        filled = {
-            argument.name: argument.phrase.format(given[argument.name]) if given.get(argument.name) else ""
-            for argument in self.arguments
-        }
+        said = ((one, given.get(one.name)) for one in self.arguments)
+        filled = {argument.name: argument.phrase.format(value) if value else "" for argument, value in said}
         return f"{self.text.strip().format(**filled)}\n{AS_DATA}"
 
 
