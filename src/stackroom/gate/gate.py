@@ -424,9 +424,8 @@ class Gate:
                     shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
                     noted = with_age_of(shown, toolbox, rest.partition("/")[0])
                     return quarantine.quarantine_content(noted, toolbox.changing_tools)
-        raise UnknownResourceError(
-            f"there is no resource '{uri[:200]}'; list the resources for those there are", uri=uri[:200]
-        )
+        asked = uri[:200]
+        raise UnknownResourceError(f"there is no resource '{asked}'; list the resources for those there are", uri=asked)
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
         resources = self._toolboxes.of(principal.visibility).resources
