@@ -206,12 +206,10 @@ def check_backup(backup: Path) -> list[str]:
         wanted = load_checksums(backup)
     except StorageError as error:
         return [error.message]
-    problems = [f"{backup / name} is missing" for name in wanted if not (backup / name).is_file()]
-    return problems + [
-        f"{backup / name} is damaged: its sha256 is not the manifest's"
-        for name, sha256 in wanted.items()
-        if (backup / name).is_file() and sha256_of(backup / name) != sha256
-    ]
+    missing = [name for name in wanted if not (backup / name).is_file()]
+    damaged = [name for name in wanted if name not in missing and sha256_of(backup / name) != wanted[name]]
+    problems = [f"{backup / name} is missing" for name in missing]
+    return [*problems, *(f"{backup / name} is damaged: its sha256 is not the manifest's" for name in damaged)]
 
 
 @contextmanager

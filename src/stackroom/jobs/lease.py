@@ -116,14 +116,10 @@ class Lease:
 
     def _hold(self, condition: Any) -> bool:
         started = self._monotonic()
-        values = {
-            "holder": self.id,
-            "place": place_of_this_process(),
-            "process": identity_of_this_process(),
-            "expires_at": self._now() + timedelta(seconds=self._times.length_s),
-        }
+        who = {"holder": self.id, "place": place_of_this_process(), "process": identity_of_this_process()}
+        expires_at = self._now() + timedelta(seconds=self._times.length_s)
         with self._database.begin() as connection:
             wanted = update(job_lease).where(job_lease.c.id == 1, condition)
-            held = connection.execute(wanted.values(beat=job_lease.c.beat + 1, **values))
+            held = connection.execute(wanted.values(beat=job_lease.c.beat + 1, expires_at=expires_at, **who))
         self._renewed_at = started if held.rowcount == 1 else None
         return self._renewed_at is not None

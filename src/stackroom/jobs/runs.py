@@ -221,16 +221,8 @@ def find_live(connection: Connection, job: str) -> JobRun | None:
 
 def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at: datetime, attempt: int = 1) -> JobRun:
     """Queue a run."""
-    values = {
-        "job": job,
-        "state": RunState.QUEUED,
-        "cause": cause,
-        "requested_by": shortened(by, 100),
-        "attempt": attempt,
-        "is_cancelling": False,
-        "queued_at": at,
-        **asdict(RunReport()),
-    }
+    values = {"job": job, "cause": cause, "requested_by": shortened(by, 100), "attempt": attempt, "queued_at": at}
+    values |= {"state": RunState.QUEUED, "is_cancelling": False, **asdict(RunReport())}
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
     except IntegrityError as error:  # another process queued it first

@@ -154,9 +154,8 @@ class Scheduler:
             queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
             running = self._begin(queued, is_watched=True)
             if running is None:
-                raise ConflictError(
-                    f"job '{spec.name}' was cancelled or started by another process; look: stackroom job list"
-                )
+                reason = f"job '{spec.name}' was cancelled or started by another process; look: stackroom job list"
+                raise ConflictError(reason)
             while self._running is not None:
                 running.wait(self._times.look_every_s)
                 self._attend(running, is_ours=self._keep_lease())
