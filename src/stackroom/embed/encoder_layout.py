@@ -35,7 +35,6 @@ FEED_FORWARD = 1536
 POSITIONS = 512
 ALIGNMENT = 64
 WEIGHTS_SIZE = 11_071_488
-"""The size of the weights file."""
 
 BLOCK = 128
 MIDDLE = 128
@@ -190,14 +189,6 @@ PACK_NAMES = {
 """The pack's name of a part of a layer → its published name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pack:
-    """The content of a pack: the tokenizer's file and the weights."""
-
-    tokenizer: bytes
-    weights: Weights
-
-
 def load_safetensors(path: Path) -> Weights:
     """Memory-map a safetensors file of 32-bit floats."""
     with path.open("rb") as file:
@@ -217,8 +208,11 @@ def load_safetensors(path: Path) -> Weights:
     return weights
 
 
-def load_pack(path: Path) -> Pack:
-    """Read a pack: a magic, the header's length, the header, the tokenizer's file, and the tensors in its order."""
+def load_pack(path: Path) -> tuple[Weights, bytes]:
+    """Return the weights and the tokenizer's file of a pack.
+
+    It has a magic, the header's length, the header, the tokenizer's file, and the tensors in the header's order.
+    """
     content = path.read_bytes()
     if not content.startswith(PACK_MAGIC):
         raise ModelError(f"{path}: not a pack of weights; run: stackroom model pull")
@@ -231,7 +225,7 @@ def load_pack(path: Path) -> Pack:
     for entry in header["tensors"]:
         found[entry["name"]] = _unpacked(content[position : position + entry["len"]], entry)
         position += entry["len"]
-    return Pack(tokenizer=tokenizer, weights=dict(_published_names(found)))
+    return dict(_published_names(found)), tokenizer
 
 
 def _unpacked(raw: bytes, entry: dict[str, Any]) -> Vector:

@@ -233,8 +233,7 @@ def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     if SAFETENSORS in model.files:
         weights, tokenizer = load_safetensors(originals / SAFETENSORS), (originals / TOKENIZER).read_bytes()
     else:
-        pack = load_pack(originals / next(iter(model.files)))
-        weights, tokenizer = pack.weights, pack.tokenizer
+        weights, tokenizer = load_pack(originals / next(iter(model.files)))
     (target / TOKENIZER).write_bytes(tokenizer)
     np.save(target / "words.npy", word_table(weights))
     np.save(target / "positions.npy", position_table(weights))

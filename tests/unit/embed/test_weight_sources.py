@@ -99,10 +99,10 @@ def test_a_pack_is_read_with_its_tokenizer_and_its_eight_bit_groups(tmp_path: Pa
     body = np.float32([1, 2]).tobytes() * len(names) + values
     path = tmp_path / "model.hmsemb"
     path.write_bytes(b"HMSEMB01" + len(header).to_bytes(8, "little") + header + b"{}" + body)
-    pack = load_pack(path)
-    assert pack.tokenizer == b"{}"
-    assert pack.weights["encoder.layer.5.output.dense.weight"].tolist() == [1, 2]
-    assert pack.weights["embeddings.position_embeddings.weight"].tolist() == [[8, 10], [12, 14]]
+    weights, tokenizer = load_pack(path)
+    assert tokenizer == b"{}"
+    assert weights["encoder.layer.5.output.dense.weight"].tolist() == [1, 2]
+    assert weights["embeddings.position_embeddings.weight"].tolist() == [[8, 10], [12, 14]]
 
 
 def test_an_unknown_model_is_named_with_the_known_ones() -> None:
