@@ -45,14 +45,8 @@ CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
 QUALITY = 9
 """How hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version."""
 FOR_EVER = "public, max-age=31536000, immutable"
-CHAT_ADDRESSES = (
-    "https://api.anthropic.com",
-    "https://api.openai.com",
-    "https://generativelanguage.googleapis.com",
-    "https://openrouter.ai",
-    "http://localhost:11434",
-    "http://127.0.0.1:11434",
-)
+_CHAT_HOSTS = ("api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai")
+CHAT_ADDRESSES = (*(f"https://{host}" for host in _CHAT_HOSTS), "http://localhost:11434", "http://127.0.0.1:11434")
 """The language models that the chat can call from the browser; which of them is called, its user configures."""
 
 OWN = "'self'"
