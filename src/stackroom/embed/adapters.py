@@ -29,11 +29,8 @@ class WatchedEmbedder:
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        self.failures = 0
-        """How many queries could not be embedded so far."""
-        self.queries = 0
+        self.failures = self.queries = 0
         self.seconds = 0.0
-        """How long all queries took together."""
         self.problem: str | None = None
         """Why the last query could not be embedded; None where it could."""
 

@@ -117,7 +117,6 @@ class CallContext:
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
     call_id: str = field(default_factory=lambda: f"{random.getrandbits(64):016x}")
-    """The id of the audit entry."""
 
 
 class Auditing:

@@ -145,7 +145,6 @@ class PendingCall(Generic[ResultT]):
     finish: Callable[[], ResultT]
     """Runs the rest of the call; may block."""
     answer: ResultT | None = None
-    """The answer of a call that is finished already."""
     is_instant: bool = False
     """Whether `finish` may run on the event loop."""
     waits: bool = False

@@ -6,9 +6,6 @@
 
 Indexes and packs are not included: they are rebuilt from the records. `stackroom restore` copies the files into an
 empty library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
-
-The copy of the control database has no state of running processes: the jobs' lease, claims of packages, and the run
-that makes the back-up.
 """
 
 import os

@@ -46,7 +46,6 @@ class RunningJob:
         self.run = run
         self.context = JobContext()
         self.saved = RunReport()
-        """The report that was saved last."""
         self.end: RunEnd | None = None
         """Its outcome; None while it runs."""
         self._on_over = on_over
