@@ -1,7 +1,6 @@
 """Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded on first use."""
 
 import importlib
-import ipaddress
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from stackroom.embed.port import Embedder
 from stackroom.embed.weights import check_model
 from stackroom.errors import ExpectedError, ModelError, UnavailableError
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.net.addresses import shown_address
+from stackroom.net.addresses import is_loopback, shown_address
 from stackroom.settings import EmbeddingSettings
 
 FAILURES_TO_OPEN = 5
@@ -132,13 +131,9 @@ def find_local(models: Path, name: str, settings: EmbeddingSettings) -> Embedder
 def is_on_this_machine(url: str) -> bool:
     """Return whether a URL is on this machine, so that no network is needed."""
     try:
-        host = urlsplit(url).hostname or ""
+        return is_loopback(urlsplit(url).hostname or "")
     except ValueError:
         return False  # not a valid URL
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class UnusableEmbedder:

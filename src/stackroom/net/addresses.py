@@ -311,3 +311,11 @@ def shown_address(address: str) -> str:
 
 def _without_secret(parameter: re.Match[str]) -> str:
     return f"{parameter[1]}={REDACTED}" if _SECRET_PARAMETER.search(parameter[1]) else parameter[0]
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host, such as the address of a listener, is reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

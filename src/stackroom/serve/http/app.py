@@ -20,16 +20,9 @@ from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Identity
+from stackroom.net.addresses import is_loopback
 from stackroom.serve.async_gate import caller_of
-from stackroom.serve.http.guard import (
-    Authenticated,
-    Authenticator,
-    Bodies,
-    Guard,
-    WithBody,
-    is_loopback,
-    refuse_upgrade,
-)
+from stackroom.serve.http.guard import Authenticated, Authenticator, Bodies, Guard, WithBody, refuse_upgrade
 from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WebSocketEndpoint, refuse_message
 from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply

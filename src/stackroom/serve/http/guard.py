@@ -7,7 +7,6 @@ unauthenticated callers have a memory budget of their own, so that they cannot t
 """
 
 import asyncio
-import ipaddress
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -46,14 +45,6 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 _USUAL_PORT = {"http": "80", "https": "443"}
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a listener on this address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def bracketed(host: str) -> str:
