@@ -348,11 +348,8 @@ class Gate:
             raise excess
 
         def finish() -> ResourceContent:
-            return self._auditing.run(
-                context,
-                lambda: with_retries(lambda: self._read(principal, uri)),
-                lambda content: ResultSummary(content.size_bytes, content.digest),
-            )
+            read = partial(with_retries, lambda: self._read(principal, uri))
+            return self._auditing.run(context, read, lambda content: ResultSummary(content.size_bytes, content.digest))
 
         return PendingCall(context=context, finish=finish)
 

@@ -246,10 +246,9 @@ class Handlers:
             answer = await self._gate.call(caller, params.name, params.arguments or {})
             result = tool_result(answer)
             if hits_view.shows_views(context) and answer.structured and answer.structured.get("results"):
-                principal, answer.encodings[DRAWN] = caller.principal, b""
-                drawn = await self._gate.run(
-                    principal, lambda gate: hits_view.draw_results(answer, gate.toolbox_of(principal), principal)
-                )
+                who, answer.encodings[DRAWN] = caller.principal, b""
+                draw = hits_view.draw_results
+                drawn = await self._gate.run(who, lambda gate: draw(answer, gate.toolbox_of(who), who))
                 result["_meta"] = {**result.get("_meta", {}), hits_view.TILES: drawn}
             return result
 

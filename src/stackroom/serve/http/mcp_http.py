@@ -139,8 +139,7 @@ def _is_whole(headers: Headers, message: types.JSONRPCMessage) -> bool:
     if not isinstance(message, types.JSONRPCRequest):
         return False
     given = headers.items()
-    asked = {"method": message.method, "params": message.params}
-    route = classify_inbound_request(asked, headers=dict(given))
+    route = classify_inbound_request({"method": message.method, "params": message.params}, headers=dict(given))
     return isinstance(route, InboundModernRoute) and find_duplicated_routing_header(given) is None
 
 

@@ -70,9 +70,7 @@ class TemplatesResult(EndpointResult):
 async def list_tools(request: ServerRequest) -> Response:
     """List the tools that the caller may use, in the same order as over MCP."""
     principal = request.caller.principal
-    tools = await request.service.gate.run(
-        principal, lambda gate: [tool_entry(tool) for tool in gate.list_tools(principal)]
-    )
+    tools = await request.service.gate.run(principal, lambda gate: list(map(tool_entry, gate.list_tools(principal))))
     return _list_reply(ToolsResult(tools=tools))
 
 
