@@ -64,9 +64,7 @@ class MutateParams(PricedParams, GenericParams):
     id: str | None = Field(default=None, description="Id or name of the record; for undo the call_id")
     fields: Fields = None
     changes: Annotated[list[ChangeParams] | None, BeforeValidator(_parsed), BARE_LIST] = Field(
-        default=None,
-        max_length=MOST_CHANGES,
-        description="Several, all or none: [{action, kind, id, fields}]",
+        default=None, max_length=MOST_CHANGES, description="Several, all or none: [{action, kind, id, fields}]"
     )
     preview: bool = Field(default=False, description="Show what would change")
     plan: str | None = Field(default=None, description="From a preview, to apply exactly it")

@@ -56,10 +56,7 @@ class LayoutCatalogues:
         return self._catalogues[name].view()
 
     def find_one(
-        self,
-        views: ByCatalogue[CatalogueView],
-        stated: str,
-        find: Callable[[CatalogueView, str], Record | None],
+        self, views: ByCatalogue[CatalogueView], stated: str, find: Callable[[CatalogueView, str], Record | None]
     ) -> FoundRecord | None:
         """Return the record that an id or a name means; raise InputError where several catalogues have it.
 

@@ -125,7 +125,7 @@ def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]
             template=SCHEME + "{catalogue}/{+id}",
             name="record",
             description="A record of a catalogue, as JSON.",
-        ),
+        )
     ]
 
 
