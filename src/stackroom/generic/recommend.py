@@ -19,7 +19,7 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
 from stackroom.recommend.recommender import Placing, Recommendations, Request
-from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
+from stackroom.recommend.signals import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
 from stackroom.tools.budget import PricedParams
 from stackroom.tools.catalogue import CatalogueView

@@ -1,4 +1,9 @@
-"""A recommendation, end to end, over one view of a shelf."""
+"""A recommendation, end to end, over one view of a shelf.
+
+Its taste are the vectors of the liked titles, moved by the preferences, and the wishes. These are scored 0–1 for each
+candidate: by its values where the catalogue can check them, such as tags, else by the cosine to the embedded
+description, stretched over the candidates. Several wishes count alike.
+"""
 
 import math
 from collections import Counter
@@ -10,20 +15,21 @@ import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from stackroom.embed.port import Embedder
-from stackroom.errors import InputError, ModelError
+from stackroom.errors import ExpectedError, InputError, ModelError
 from stackroom.model.hits import Why
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import AnyOf, Condition, Scope
+from stackroom.model.scope import AnyOf, Condition, NoneOf, Scope
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats, Signals, score_signals
-from stackroom.recommend.taste import Taste, build_taste, score_wishes, wish_weight
 from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.search.moods import score_checks
 from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.ranked import pick_diverse
 from stackroom.search.values import adult_conditions, asks_for_adult, is_adult
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.series import Work, same_franchise, work_of
 from stackroom.shelf.terms import meets
+from stackroom.text.preference_pieces import Checks, Nudge
 from stackroom.text.preferences import Preferences, understand
 
 ONE_IN = 5
@@ -37,6 +43,44 @@ POOL = 5
 """The candidates for each recommendation among which those that differ are chosen."""
 RANK_WORTH = 0.3
 """The cosine to those before it that the first rank of the pool makes up for, against the last."""
+CHECKED_NUDGE = 0.5
+"""The share by which a taste moves for a wish that is also checked by values."""
+NUDGE = 1.0
+"""The share by which a taste moves for a wish that only its description can honour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """One thing that was asked for: values to check, or else a vector to be near or far from."""
+
+    checks: Checks | None = None
+    vector: Vector | None = None
+    is_refused: bool = False
+
+    @property
+    def condition(self) -> Condition | None:
+        """The condition on records that have what was asked for, or None where none can express it."""
+        if self.checks is None:
+            return None
+        if sought := self.checks.sought or self.checks.near:
+            return AnyOf(self.checks.field, sought)
+        avoided = self.checks.avoided or self.checks.disliked
+        return NoneOf(self.checks.field, avoided) if avoided else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taste:
+    """The vectors to recommend by, what to score besides, and what could not be used."""
+
+    vectors: Vector
+    wishes: tuple[Wish, ...] = ()
+    preferences: Preferences
+    notes: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions on records that have what was asked for, one for each wish that can be checked."""
+        return tuple(wish.condition for wish in self.wishes if wish.condition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,3 +429,81 @@ def _nothing_found(choices: Sequence[NameChoice]) -> str:
         hint = f"; did you mean {', '.join(repr(name) for name in choice.suggestions)}?" if choice.suggestions else ""
         parts.append(f"no title like '{choice.asked}' is in the catalogue{hint}")
     return "'titles': " + "; ".join(parts)
+
+
+def build_taste(
+    reader: ShelfReader, liked: Vector, disliked: Vector, preferences: Preferences, *, embedder: Embedder | None
+) -> Taste:
+    """Return the taste of the liked vectors within preferences.
+
+    Where descriptions cannot be embedded, values are checked all the same, a note says why, and what only the
+    description could have honoured is not called understood.
+    """
+    unlike = tuple(Wish(vector=vector, is_refused=True) for vector in disliked)
+    try:
+        described = _embedded(reader, preferences.wishes, embedder)
+    except ExpectedError as error:
+        note = f"the wording of the preferences was not used: {error.message}"
+        checked = tuple(Wish(checks=wish.checks) for wish in preferences.wishes if wish.checks)
+        kept = _without_descriptions(preferences)
+        return Taste(vectors=liked, wishes=(*checked, *unlike), preferences=kept, notes=(note,))
+    wishes = tuple(
+        Wish(checks=one.checks, vector=vector, is_refused=one.direction == "away from")
+        for one, vector in zip(preferences.wishes, described, strict=True)
+    )
+    return Taste(vectors=_moved(liked, wishes), wishes=(*wishes, *unlike), preferences=preferences)
+
+
+def _embedded(reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder | None) -> list[Vector]:
+    if not wishes:
+        return []
+    if embedder is None or embedder.model != reader.model:
+        raise ModelError("there is no embedder for this catalogue; stackroom model check says why")
+    return [embedder.embed_query(wish.phrase) for wish in wishes]
+
+
+def _without_descriptions(preferences: Preferences) -> Preferences:
+    """Move what only a vector could have honoured from the understood words to those that were not."""
+    unused = tuple(one.text for one in preferences.understood if one.by_vector)
+    return replace(
+        preferences,
+        understood=tuple(one for one in preferences.understood if not one.by_vector),
+        not_understood=(*preferences.not_understood, *unused),
+    )
+
+
+def _moved(liked: Vector, wishes: Sequence[Wish]) -> Vector:
+    """Return the liked vectors moved by the descriptions, of unit length again."""
+    moved = liked.copy()
+    for wish in wishes:
+        if wish.vector is not None:
+            share = (NUDGE if wish.checks is None else CHECKED_NUDGE) / len(wishes)
+            moved += (-share if wish.is_refused else share) * wish.vector
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit
+
+
+def wish_weight(spec: RecommendSpec, count: int) -> float:
+    """Return the weight of several wishes: each takes its share of what the others leave to similarity, up to two."""
+    return 1 - (1 - spec.wish) ** min(count, 2)
+
+
+def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequence[Wish]) -> Floats:
+    """Return for each candidate the mean score of the wishes; there must be one."""
+    scores = [
+        score_checks(reader, candidates, wish.checks) if wish.checks is not None else _near(reader, candidates, wish)
+        for wish in wishes
+    ]
+    means: Floats = np.mean(scores, axis=0)
+    return means
+
+
+def _near(reader: ShelfReader, candidates: Sequence[Key], wish: Wish) -> Floats:
+    """Return the cosines to a description from 0, the least of the candidates, to 1, the greatest."""
+    if wish.vector is None or not len(candidates):
+        return np.zeros(len(candidates))
+    cosines = np.asarray(reader.vectors(list(candidates)) @ wish.vector, dtype=float)
+    spread = cosines.max() - cosines.min()
+    nearness: Floats = (cosines - cosines.min()) / spread if spread > 0 else np.ones(len(cosines))
+    return 1 - nearness if wish.is_refused else nearness

@@ -6,15 +6,17 @@ format count by the mean over all of them. Every function scores all candidates 
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec
+from stackroom.catalogue import spec as specs
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, RecommendSpec
+from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import Why
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD
@@ -172,3 +174,73 @@ def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], 
         for field in fields
     ]
     return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))
+
+
+SEMANTIC, TAXONOMY, TEMPORAL, FORMAT, POPULARITY = "semantic", "taxonomy", "temporal", "format", "popularity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalWeight:
+    """A signal that a catalogue has, the fields it compares, and its weight, 0–1."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+    weight: float
+
+
+def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSpec:
+    """Return a spec that recommends with these weights; without a `[recommend]` section, by meaning and the others."""
+    able = replace(spec, recommend=_with_signals(spec))
+    known = [signal_weight.name for signal_weight in signal_weights(able)]
+    for name, weight in weights.items():
+        if name not in known:
+            raise InputError(
+                f"'weights': no signal '{name[:80]}'{did_you_mean(name, known)}; one of {', '.join(known)}"
+            )
+        if not 0 <= weight <= 1:
+            raise InputError(f"'weights.{name}' is {weight:g}; it must be between 0 and 1")
+    recommend = able.recommend or RecommendSpec()
+    weighed: dict[str, object] = dict(weights)
+    for name, section in ((name, getattr(recommend, name)) for name in weights):
+        if isinstance(section, specs.Declared):  # its weight is beside the fields that it is about
+            weighed[name] = section.model_copy(update={"weight": weights[name]})
+    return replace(able, recommend=recommend.model_copy(update=weighed))
+
+
+def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
+    """Return the signals of a spec with their weights, in the order in which they are shown."""
+    recommend = spec.recommend or RecommendSpec()
+    fame, time = recommend.popularity, recommend.temporal
+    parts = [
+        (SEMANTIC, spec.embed is not None, recommend.semantic, ()),
+        (TAXONOMY, bool(recommend.taxonomy.fields), recommend.taxonomy.weight, recommend.taxonomy.fields),
+        (FORMAT, bool(recommend.format.fields), recommend.format.weight, recommend.format.fields),
+        (TEMPORAL, bool(time.field), time.weight, (time.field,)),
+        (POPULARITY, bool(fame.field), fame.weight, (fame.field,)),
+        (KNOWN, bool(spec.known) and not fame.weight, recommend.known, ()),
+        (WISH, True, recommend.wish, ()),
+    ]
+    return [
+        SignalWeight(name=name, fields=fields, weight=weight) for name, is_there, weight, fields in parts if is_there
+    ]
+
+
+def signal_values(signals: Signals[float], spec: CatalogueSpec) -> dict[str, float]:
+    """Return the signals of a recommendation that the spec weighs, by name."""
+    values = {one.name: getattr(signals, one.name) for one in signal_weights(spec)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_signals(spec: CatalogueSpec) -> RecommendSpec:
+    """Return the `[recommend]` section of a spec, with the signals that its fields allow and it does not declare."""
+    recommend = spec.recommend or RecommendSpec()
+    tags = [field.name for field in spec.column_fields if field.type is FieldType.TAGS]
+    time, fame = spec.field_with_role(FieldRole.TIME), spec.field_with_role(FieldRole.POPULARITY)
+    more: dict[str, object] = {}
+    if tags and not recommend.taxonomy.fields:
+        more[TAXONOMY] = specs.OverlapSpec(weight=0.0, fields=tuple(tags))
+    if time and time.type is FieldType.INT and not recommend.temporal.field:
+        more[TEMPORAL] = specs.TemporalSpec(weight=0.0, field=time.name)
+    if fame and fame.is_numeric and not recommend.popularity.field:
+        more[POPULARITY] = specs.PopularitySpec(weight=0.0, field=fame.name)
+    return recommend.model_copy(update=more)
