@@ -22,7 +22,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, texts
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table, shortened
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, lacking_text
+from stackroom.generic.aggregate import FIGURES, AggregateParts, lacking_text
 from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
 from stackroom.generic.export import ExportFormat, write

@@ -9,8 +9,14 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.catalogue.spec import FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.aggregate import MOST_DIMENSIONS, Aggregation, groupable_fields
-from stackroom.generic.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
+from stackroom.generic.aggregate import (
+    MOST_DIMENSIONS,
+    AggregateParts,
+    Aggregation,
+    ListWith,
+    aggregate_lines,
+    groupable_fields,
+)
 from stackroom.generic.shapes import DescribedField, DrawnParams, ForPages, LeftOut, when_known
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE

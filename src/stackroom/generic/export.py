@@ -18,7 +18,7 @@ import orjson
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, texts_of
 from stackroom.errors import InputError
-from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts
+from stackroom.generic.aggregate import FIGURES, AggregateParts
 from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import Facet
 from stackroom.model.record import Record

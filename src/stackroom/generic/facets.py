@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.buckets import round_width, usual_range
+from stackroom.generic.buckets import round_width, usual_range
 from stackroom.generic.record import number_in_words
 from stackroom.generic.result_set import search_keys
 from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams

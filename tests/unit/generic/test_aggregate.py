@@ -11,7 +11,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
-from stackroom.generic.aggregate.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
+from stackroom.generic.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
 from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
