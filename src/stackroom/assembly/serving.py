@@ -35,10 +35,9 @@ from stackroom.shelf.port import Problem, Shelf
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits import edit_tools
+from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.media import MediaSpec, picture_media
 from stackroom.tools.own_storage import OpenStorage, OwnKinds
-from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility

@@ -37,7 +37,7 @@ from stackroom.python.catalogue import find_named
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, BOUNDS, MOST_ADVISED, filters_by_use, filters_of
-from stackroom.tools.listing import EVERY, is_list
+from stackroom.tools.reading import EVERY, is_list
 from stackroom.tools.spec import VERDICTS, explanation_lines, validate_fields, why_lines
 
 NOT = "not-"

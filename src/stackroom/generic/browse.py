@@ -28,8 +28,8 @@ from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each, promise_notes
 from stackroom.tools.filters import shown_number
-from stackroom.tools.listing import list_query, words_of_list
 from stackroom.tools.merge import CatalogueScopes
+from stackroom.tools.reading import list_query, words_of_list
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 

@@ -1,26 +1,220 @@
-"""The parts of answers that are for pages.
+"""The parts of answers that are for pages: of a result set its counts, facets and keys; of a catalogue what it is.
 
-Of a result set its counts, facets and keys; of a catalogue what it is in short.
+Facets have the values of each field with counts, and the distribution of each number. Of a field that any of several
+values may be wanted of, and of a range, the choices already made are left aside in its own counts, so that further ones
+can be seen.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldType
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.column_words import label_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.browse import BrowsedCatalogue, CatalogueOverview, FirstRecord, OverviewField
-from stackroom.generic.facets import FacetedSet
-from stackroom.generic.record import describe_field, find_image, table_columns
-from stackroom.generic.result_set import ResultSet, count_left_out, list_ids, list_keys, only_view
-from stackroom.generic.shapes import SearchParams
-from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.generic.buckets import round_width, usual_range
+from stackroom.generic.record import describe_field, find_image, number_in_words, table_columns
+from stackroom.generic.result_set import ResultSet, count_left_out, list_ids, list_keys, only_view, search_keys
+from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams
+from stackroom.model.record import Key, Record
+from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
+from stackroom.search.values import field_values
+from stackroom.shelf.terms import term_of
+from stackroom.text.cells.values import bounds_of, text_of
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.filters import KIND, filters_of
-from stackroom.tools.listing import EVERY, is_list, sortable_fields
+from stackroom.tools.filters import BOUNDS, KIND, filters_of, shown_number, useful_filters
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.merge import CatalogueScopes
-from stackroom.tools.reading import plain_reading
+from stackroom.tools.reading import EVERY, is_list, list_in_scope, plain_reading, sortable_fields
+
+MOST_BARS = 24
+MOST_SINGLE = 60
+"""Whole numbers that reach no further than this have a bar for each."""
+DAYS_OF_A_YEAR = 366
+
+Numbers = NDArray[np.float64]
+
+
+def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
+    """Return the least and the greatest number, and the bars between; None where no record has a number."""
+    known = np.sort(numbers[np.isfinite(numbers)])
+    if not known.size:
+        return None
+    least, greatest = float(known[0]), float(known[-1])
+    starts = _day_starts(least, greatest) if field.type is FieldType.DATE else _starts(known, field)
+    counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
+    ends, has_unit = [*starts[1:], None], field.unit or field.time_unit
+    bars = [
+        Bar(
+            first=shown_number(start, field),
+            last=shown_number(_end(end, greatest, field), field),
+            count=count,
+            words=[number_in_words(one, field) for one in (start, _end(end, greatest, field))] if has_unit else None,
+        )
+        for start, end, count in zip(starts, ends, counts, strict=True)
+    ]
+    return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}
+
+
+def _starts(known: Numbers, field: FieldSpec) -> list[float]:
+    """Return where each bar begins; the first begins at the least number, and the last has all that is beyond."""
+    low, high = usual_range(known)
+    is_whole = field.type is FieldType.INT
+    width = 1.0 if is_whole and high - low < MOST_SINGLE else _bar_width(high - low, is_whole=is_whole)
+    first, last = np.floor(low / width), np.floor(high / width)
+    inner = [float(f"{step * width:.15g}") for step in np.arange(first + 1, last + 1)]
+    return [float(known[0]), *(start for start in inner if start > known[0])]
+
+
+def _bar_width(reach: float, *, is_whole: bool) -> float:
+    return float(round_width(reach, is_whole=is_whole, parts=MOST_BARS)) if reach else 1.0
+
+
+def _day_starts(least: float, greatest: float) -> list[float]:
+    """Return the first day of each year or month, or of several."""
+    first, last = date.fromordinal(int(least)), date.fromordinal(int(greatest))
+    if greatest - least < 2 * DAYS_OF_A_YEAR:
+        months = range(first.year * 12 + first.month, last.year * 12 + last.month)
+        starts = [date(month // 12, month % 12 + 1, 1) for month in months]
+    else:
+        width = max(1, int(_bar_width(last.year - first.year, is_whole=True)))
+        starts = [date(year, 1, 1) for year in range(-(-(first.year + 1) // width) * width, last.year + 1, width)]
+    return [least, *(float(start.toordinal()) for start in starts if start.toordinal() > least)]
+
+
+def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
+    """Return the greatest number of a bar: of whole numbers and days the one before the next bar."""
+    if end is None:
+        return greatest
+    return end if field.type is FieldType.FLOAT else end - 1
+
+
+MOST_FACETS = 16
+VALUES_SHOWN = 12
+VALUES_LIKE = 40
+"""How many values are shown to someone who looks for one."""
+VALUES_OF_ONE = 10_000
+"""How many values are listed of a facet that is asked for by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FacetedSet:
+    """A result set of one catalogue, as far as its facets are concerned."""
+
+    view: CatalogueView
+    scope: Scope
+    query: str
+    """The words that are searched for; empty where they only order, or there are none."""
+    params: SearchParams
+    """The call, with its filters and exclusions, and the field or the text that values are looked for by."""
+
+    @cached_property
+    def keys(self) -> Sequence[Key]:
+        """The records of the set."""
+        return self._keys_in(self.scope)
+
+    def count_facets(self) -> list[Facet]:
+        """Return the facets, the most useful first; only that of one field where it is named."""
+        known, only = filters_of(self.view.spec), self.params.facet
+        useful = [*([KIND] if KIND in known else ()), *(field.name for field in useful_filters(self.view.spec))]
+        stated = {*(self.params.filters or ()), *(self.params.exclude or ())}
+        chosen = [name for name in known if name in stated]
+        if only and only not in known:
+            hint, there = did_you_mean(only, list(known)), ", ".join(known) or "none"
+            raise InputError(f"'facet': no field '{only[:60]}'{hint} to filter by; there are {there}")
+        names = [only] if only else dict.fromkeys((*useful, *chosen))
+        facets = (self._facet(name, known[name]) for name in names)
+        return [facet for facet in facets if facet is not None][:MOST_FACETS]
+
+    def _facet(self, name: str, field: FieldSpec) -> Facet | None:
+        filters, like = self.params.filters or {}, self.params.like
+        label = self.view.spec.labels.get(name) or label_of(name)
+        about: dict[str, Any] = {"field": name, "label": label, "type": field.type.value}
+        if field.filter is FilterKind.RANGE:
+            drawn = draw_histogram(self.view.reader.numbers(field.name, self._other_keys(field)), field)
+            chosen = filters.get(name) or {}
+            low, high = (chosen.get(end) if isinstance(chosen, Mapping) else chosen for end in BOUNDS)
+            return None if drawn is None else Facet(**about, **drawn, low=low, high=high)
+        wanted, left_out = _terms(filters.get(name)), _terms((self.params.exclude or {}).get(name))
+        counts = self._counts(field, wanted)
+        each_has_its_own = len(counts) > VALUES_SHOWN and max(counts.values()) == 1
+        if not (wanted or left_out or (counts and not each_has_its_own)):  # values that part nothing
+            return None
+        most = VALUES_LIKE if like else VALUES_OF_ONE if self.params.facet else VALUES_SHOWN
+        values = _values(self._like(field, counts, like), wanted, left_out, most=most)
+        values = sorted(values, key=lambda one: bounds_of(one.value)) if field.brackets else values
+        return Facet(**about, values=values, total=len(counts))
+
+    def _counts(self, field: FieldSpec, wanted: set[str]) -> Counter[str]:
+        """Return how many records of the set have each value; of further ones, how many would be found with them."""
+        others = self._counts_in(field, self._other_scope(field), self._other_keys(field))
+        if not wanted or not self.query:
+            return others
+        listed = self._counts_in(field, self.scope, self.keys)
+        return Counter({**others, **{value: count for value, count in listed.items() if term_of(value) in wanted}})
+
+    def _counts_in(self, field: FieldSpec, scope: Scope, keys: Sequence[Key]) -> Counter[str]:
+        if not self.query:
+            counts: Counter[str] = Counter()
+            for facet in self.view.reader.facets(field.name, scope=scope):
+                counts[facet.value] += facet.count
+            return counts
+        found = self.view.reader.occurrences(field.name, scope=scope)
+        here = np.isin(found.keys, np.array(keys, dtype=np.int64))
+        each = np.bincount(found.indexes[here], minlength=len(found.values)).tolist()
+        return Counter({value: count for value, count in zip(found.values, each, strict=True) if count})
+
+    def _like(self, field: FieldSpec, counts: Counter[str], like: str) -> Counter[str]:
+        """Return the values that are like a text; those of the set, of which none may be."""
+        if not like:
+            return counts
+        values = field_values(self.view.reader, self.view.spec, field.name, visibility=self.scope.visibility)
+        begun = [value for value in counts if term_of(like) in term_of(value)]
+        wanted = dict.fromkeys((*begun, *(value for value in values.matching(like) if value in counts)))
+        return Counter({value: counts[value] for value in wanted})
+
+    def _other_scope(self, field: FieldSpec) -> Scope:
+        """Return the scope without what is wanted of a field, unless a further value of it finds fewer records."""
+        if field.filter is FilterKind.ALL_OF:
+            return self.scope
+        conditions = self.scope.conditions
+        kept = (one for one in conditions if not (isinstance(one, AnyOf | Range) and one.field == field.name))
+        return replace(self.scope, conditions=tuple(kept))
+
+    def _other_keys(self, field: FieldSpec) -> Sequence[Key]:
+        """Return the records that are found whatever is wanted of a field."""
+        scope = self._other_scope(field)
+        return self.keys if scope == self.scope else self._keys_in(scope)
+
+    def _keys_in(self, scope: Scope) -> Sequence[Key]:
+        if not self.query:
+            return list_in_scope(self.view, scope)
+        return search_keys(self.view, plain_reading(self.query, scope)).keys
+
+
+def _terms(values: Any) -> set[str]:
+    given = values if isinstance(values, list | tuple) else [] if values is None else [values]
+    return {term_of(text_of(value) if isinstance(value, bool) else str(value)) for value in given}
+
+
+def _values(counts: Counter[str], chosen: set[str], left_out: set[str], *, most: int) -> list[FacetValue]:
+    """Return the most frequent values, with those that were chosen or left out among them."""
+    terms = {value: term_of(value) for value in sorted(counts, key=lambda value: (-counts[value], value))}
+    shown = [value for place, value in enumerate(terms) if place < most or terms[value] in chosen | left_out]
+    gone = sorted(left_out.difference(terms.values()))
+    return [
+        FacetValue(value=value, count=counts[value], chosen=term in chosen, excluded=term in left_out)
+        for value, term in [*((value, terms[value]) for value in shown), *((term, term) for term in gone)]
+    ]
+
 
 MOST_PLAYED, MOST_LOOKED_AT = 50, 2_000
 

@@ -19,7 +19,6 @@ from stackroom.model.scope import KIND_FIELD, NoneOf, Scope, Visibility
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, address_of, ask_each, promise_notes, unread_notes
 from stackroom.tools.filters import ADULT, stated_filters
-from stackroom.tools.listing import EVERY, is_list, list_in_scope
 from stackroom.tools.merge import (
     FURTHEST,
     NEAREST_SHOWN,
@@ -31,7 +30,16 @@ from stackroom.tools.merge import (
     search_scopes,
     word_notes,
 )
-from stackroom.tools.reading import ReadQuestion, counted, in_order, list_strengths, plain_reading
+from stackroom.tools.reading import (
+    EVERY,
+    ReadQuestion,
+    counted,
+    in_order,
+    is_list,
+    list_in_scope,
+    list_strengths,
+    plain_reading,
+)
 from stackroom.tools.spec import verdict_of
 
 BATCH = 1_000

@@ -71,7 +71,6 @@ from stackroom.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from stackroom.tools.listing import EVERY, is_list, words_conditions, words_of_list
 from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.merge import (
     FURTHEST,
@@ -84,7 +83,15 @@ from stackroom.tools.merge import (
     shown_scope,
     usual_path,
 )
-from stackroom.tools.reading import ReadQuestion, plain_reading, read_question
+from stackroom.tools.reading import (
+    EVERY,
+    ReadQuestion,
+    is_list,
+    plain_reading,
+    read_question,
+    words_conditions,
+    words_of_list,
+)
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
 from stackroom.tools.spec import ToolSpec, explanation_lines, validate_fields
 

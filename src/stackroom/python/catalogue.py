@@ -25,7 +25,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.edits import EditTools, MutateParams
 from stackroom.tools.filters import ADULT, BOUNDS
-from stackroom.tools.listing import EVERY
+from stackroom.tools.reading import EVERY
 from stackroom.tools.spec import validate_fields
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_condition, without_adult
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, notes_by_reason, unread_notes
-from stackroom.tools.listing import EVERY
-from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, plain_reading, read_question
+from stackroom.tools.reading import EVERY, ReadQuestion, counted, in_order, list_page, plain_reading, read_question
 
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""

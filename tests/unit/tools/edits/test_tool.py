@@ -22,8 +22,7 @@ from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
-from stackroom.tools.edits import edit_tools
-from stackroom.tools.resources.changelog import edit_resources
+from stackroom.tools.edits import edit_resources, edit_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import Served, open_shelf
