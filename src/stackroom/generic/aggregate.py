@@ -180,8 +180,7 @@ class Aggregation:
     by: Sequence[str]
     of: str | None
     sort: str | None
-    filters: Mapping[str, Any]
-    """The filters of the call as they are written; the scope has their meaning."""
+    filters: Mapping[str, Any]  # the filters of the call as they are written; the scope has their meaning
     start: int
     limit: int
 

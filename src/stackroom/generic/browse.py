@@ -33,8 +33,7 @@ from stackroom.tools.reading import list_query, words_of_list
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
-RANKED_SHOWN = 5
-"""The number of records that are ranked by a number, where a call does not say how many."""
+RANKED_SHOWN = 5  # the number of records that are ranked by a number, where a call does not say how many
 
 
 class BrowseParams(PagedParams, DrawnParams):
@@ -253,8 +252,7 @@ class RankedResult(AggregateResult):
 
 VALUES_SHOWN = 10
 CHANGES_SHOWN = 5
-MOST_RECORDS = 1_000_000
-"""The most records whose numbers are read for a range."""
+MOST_RECORDS = 1_000_000  # the most records whose numbers are read for a range
 
 
 def browse_catalogues(

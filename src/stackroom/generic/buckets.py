@@ -24,14 +24,11 @@ from stackroom.tools.filters import FINEST, plain_number
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-MOST_VALUES = 30
-"""A number with no more different values than this has a bucket for each of them."""
+MOST_VALUES = 30  # a number with no more different values than this has a bucket for each of them
 WANTED_BUCKETS = 10
 ROUND = (1, 2, 5, 10)
-USUAL = (0.025, 0.975)
-"""The quantiles between which most numbers lie."""
-SKEWED = 3
-"""Where all numbers reach so many times as far as most of them, the few that are far away are put together."""
+USUAL = (0.025, 0.975)  # the quantiles between which most numbers lie
+SKEWED = 3  # where all numbers reach so many times as far as most of them, the few that are far away are put together
 EPOCH = date(1970, 1, 1).toordinal()
 ORDINALS = date.min.toordinal(), date.max.toordinal()
 
@@ -52,12 +49,10 @@ class Buckets(NamedTuple):
 
     indexes: Integers
     labels: Sequence[str | int | float]
-    bounds: Sequence[tuple[float, float]]
-    """The least and the greatest number of each bucket, both included."""
+    bounds: Sequence[tuple[float, float]]  # the least and the greatest number of each bucket, both included
 
 
-Bucketing = Period | float | None
-"""A period, the width of a range, or None for the usual buckets of the field."""
+Bucketing = Period | float | None  # a period, the width of a range, or None for the usual buckets of the field
 
 
 def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
@@ -188,8 +183,7 @@ def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
     return Buckets(indexes=indexes, labels=decades, bounds=list(bounds))
 
 
-DIGITS, MEAN_DIGITS = 14, 6
-"""The digits of sums and medians, and the decimal places of means."""
+DIGITS, MEAN_DIGITS = 14, 6  # the digits of sums and medians, and the decimal places of means
 
 
 @dataclass(frozen=True, eq=False)

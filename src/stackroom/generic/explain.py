@@ -39,20 +39,13 @@ SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so i
 class Cut(StrEnum):
     """The reason why a record is not in an answer."""
 
-    CONDITION = "condition"
-    """It does not meet a condition of the search."""
-    DEPTH = "depth"
-    """No arm ranks it among the first that are looked at."""
-    TOOL = "tool"
-    """A rule of the tool itself leaves it out."""
-    EVIDENCE = "evidence"
-    """Nothing answers the query, and it is not among the few nearest that are shown."""
-    LIMIT = "limit"
-    """It is ranked below the last record that is shown."""
-    SERIES = "series"
-    """Others of its series are shown, and it is put off behind other records."""
-    NAMED = "named"
-    """It is one of the records that recommendations were asked for with."""
+    CONDITION = "condition"  # it does not meet a condition of the search
+    DEPTH = "depth"  # no arm ranks it among the first that are looked at
+    TOOL = "tool"  # a rule of the tool itself leaves it out
+    EVIDENCE = "evidence"  # nothing answers the query, and it is not among the few nearest that are shown
+    LIMIT = "limit"  # it is ranked below the last record that is shown
+    SERIES = "series"  # others of its series are shown, and it is put off behind other records
+    NAMED = "named"  # it is one of the records that recommendations were asked for with
 
 
 class RankResult(GenericResult):

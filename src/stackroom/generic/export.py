@@ -25,8 +25,7 @@ from stackroom.model.record import Record
 from stackroom.tools.endpoint import Download
 
 BATCH_ROWS = 1_000
-LIST_MARK = "|"
-"""Separates the texts of a list in a cell."""
+LIST_MARK = "|"  # separates the texts of a list in a cell
 
 CITED = {FieldRole.TITLE: "title", FieldRole.PEOPLE: "author", FieldRole.TIME: "year", FieldRole.LINK: "url"}
 YEAR_DIGITS = 4

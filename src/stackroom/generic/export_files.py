@@ -13,10 +13,8 @@ from stackroom.catalogue.spec import LIST_TYPES, FieldType, texts_of
 from stackroom.generic.export import Column, ExportedTable, Row, cell_of, iter_batches
 
 CHUNK_BYTES = 64 * 1024
-MOST_SHEET_ROWS = 1_048_575
-"""Rows of a sheet below its header."""
-MOST_CELL_CHARS = 32_767
-"""The longest text that a cell of a sheet holds."""
+MOST_SHEET_ROWS = 1_048_575  # rows of a sheet below its header
+MOST_CELL_CHARS = 32_767  # the longest text that a cell of a sheet holds
 
 
 def write_parquet_file(table: ExportedTable) -> Iterator[bytes]:

@@ -20,8 +20,7 @@ from stackroom.tools.toolbox import NO_AUDIENCE
 Facts = Mapping[str, str]
 """The bounds of ranges, as in `4 to 3300`, and the values of facets that have few, as in `red, white`, by field."""
 
-MOST_RECORDS = 200_000
-"""The most records whose values are read for the tool list; a larger catalogue is browsed."""
+MOST_RECORDS = 200_000  # the most records whose values are read for the tool list; a larger catalogue is browsed
 FACTS_SHOWN = 12
 MOST_VALUES = 8
 LONGEST_VALUE = 24

@@ -88,8 +88,7 @@ class VisibleMap:
     keys: Keys
     places: Places
     words: Occurrences
-    unplaced: int
-    """How many records that they see have no place: those without a vector, and those that are too new."""
+    unplaced: int  # how many records that they see have no place: those without a vector, and those that are too new
 
     def finish(self, params: MapParams) -> dict[str, Any]:
         """Return the part of the map that is wanted, in the form of an answer."""

@@ -36,8 +36,7 @@ from stackroom.tools.merge import CatalogueScopes
 from stackroom.tools.reading import EVERY, is_list, list_in_scope, plain_reading, sortable_fields
 
 MOST_BARS = 24
-MOST_SINGLE = 60
-"""Whole numbers that reach no further than this have a bar for each."""
+MOST_SINGLE = 60  # whole numbers that reach no further than this have a bar for each
 DAYS_OF_A_YEAR = 366
 
 Numbers = NDArray[np.float64]
@@ -99,10 +98,8 @@ def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
 
 MOST_FACETS = 16
 VALUES_SHOWN = 12
-VALUES_LIKE = 40
-"""How many values are shown to someone who looks for one."""
-VALUES_OF_ONE = 10_000
-"""How many values are listed of a facet that is asked for by itself."""
+VALUES_LIKE = 40  # how many values are shown to someone who looks for one
+VALUES_OF_ONE = 10_000  # how many values are listed of a facet that is asked for by itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +108,7 @@ class FacetedSet:
 
     view: CatalogueView
     scope: Scope
-    query: str
-    """The words that are searched for; empty where they only order, or there are none."""
+    query: str  # the words that are searched for; empty where they only order, or there are none
     params: SearchParams
     """The call, with its filters and exclusions, and the field or the text that values are looked for by."""
 

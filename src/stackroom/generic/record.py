@@ -34,8 +34,7 @@ from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, 
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom.tools.spec import shape_why
 
-FIRST_LINE, LAST_LINE = "first_line", "last_line"
-"""The fields of a passage that say which lines of its file it has."""
+FIRST_LINE, LAST_LINE = "first_line", "last_line"  # the fields of a passage that say which lines of its file it has
 
 
 def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
@@ -67,8 +66,7 @@ def list_written(catalogue: OpenCatalogue, record: Record) -> dict[str, str]:
 
 
 MEDIA_PATH = "/v1/media"
-LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
-"""The roles whose values make the line below a title."""
+LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)  # the roles whose values make the line below a title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +87,8 @@ class RecordForm:
 
     whole: bool = False
     asked: Sequence[str] = ()
-    query: str = ""
-    """The words whose place in a long text is shown."""
-    media: CallerMedia | None = None
-    """The files of records for tiles; None: no tiles."""
+    query: str = ""  # the words whose place in a long text is shown
+    media: CallerMedia | None = None  # the files of records for tiles; None: no tiles
     has_cells: bool = False
 
 
@@ -277,8 +273,7 @@ VALUES_ON_A_LINE = 5
 VALUE_CHARS = 80
 SNIPPET_CHARS = 240
 DECIMALS = 4
-MOST_PLACES = 200
-"""How many places of words are looked at for the best part of a text."""
+MOST_PLACES = 200  # how many places of words are looked at for the best part of a text
 QUERY_WORD = re.compile(r"[^\W_]{3,}")
 BETWEEN_FIELDS = " · "
 PAGE = re.compile(r"https?://\S+", re.IGNORECASE)

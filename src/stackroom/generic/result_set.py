@@ -44,8 +44,7 @@ from stackroom.tools.spec import verdict_of
 
 BATCH = 1_000
 MOST_KEYS = 250_000
-DEEP = 400
-"""How many hits of a search are looked at for the records with evidence beyond those that it lists."""
+DEEP = 400  # how many hits of a search are looked at for the records with evidence beyond those that it lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +52,13 @@ class ResultSet:
     """A page of a result set, and what is said of the whole set."""
 
     page: list[RankedRecord]
-    total: int
-    """How many records answer, or are listed."""
-    listed: int
-    """How many records there are over all pages."""
+    total: int  # how many records answer, or are listed
+    listed: int  # how many records there are over all pages
     evidence: Evidence
-    cursor: str | None
-    """That of the next page; None where there is none."""
+    cursor: str | None  # that of the next page; None where there is none
     unread: list[str] = field(default_factory=list)
-    by_catalogue: Mapping[str, int] = field(default_factory=dict)
-    """How many records of each catalogue answer."""
-    searched: Mapping[str, SearchPage] = field(default_factory=dict)
-    """The search of each catalogue; none of a list."""
+    by_catalogue: Mapping[str, int] = field(default_factory=dict)  # how many records of each catalogue answer
+    searched: Mapping[str, SearchPage] = field(default_factory=dict)  # the search of each catalogue; none of a list
     only_orders: bool = False
     readings: Mapping[str, ReadQuestion] = field(default_factory=dict)
     """How each catalogue read the question in the end."""
@@ -80,8 +74,7 @@ class RankedKeys:
     keys: Sequence[Key]
     total: int
     evidence: Evidence
-    strengths: Mapping[Key, float] | None = None
-    """None: nothing was searched for."""
+    strengths: Mapping[Key, float] | None = None  # None: nothing was searched for
     searched: SearchPage | None = None
     only_orders: bool = False
 

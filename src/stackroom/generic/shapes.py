@@ -26,8 +26,7 @@ from stackroom.tools.spec import (
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
 
-MOST_NAMED = 100
-"""The most records that a call names by their ids."""
+MOST_NAMED = 100  # the most records that a call names by their ids
 
 PartT = TypeVar("PartT")
 ForPages = Annotated[PartT, SkipJsonSchema(), FOR_PAGES]

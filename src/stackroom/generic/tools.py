@@ -95,8 +95,7 @@ from stackroom.tools.reading import (
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
 from stackroom.tools.spec import ToolSpec, explanation_lines, validate_fields
 
-MOST_GROUPS = 1_000_000
-"""The most groups of a file."""
+MOST_GROUPS = 1_000_000  # the most groups of a file
 
 
 class GenericTools:

@@ -32,21 +32,14 @@ from stackroom.shelf.terms import meets
 from stackroom.text.preference_pieces import Checks, Nudge
 from stackroom.text.preferences import Preferences, understand
 
-ONE_IN = 5
-"""At most one recommendation in this many is of the same series."""
+ONE_IN = 5  # at most one recommendation in this many is of the same series
 TASTE_TAGS = 10
-LIKELY = 0.85
-"""The likeness from which a record is left out for an excluded title that is not sure to mean it."""
-WISHES_SEARCHED = 3
-"""The wishes for which candidates are searched; the others only score."""
-POOL = 5
-"""The candidates for each recommendation among which those that differ are chosen."""
-RANK_WORTH = 0.3
-"""The cosine to those before it that the first rank of the pool makes up for, against the last."""
-CHECKED_NUDGE = 0.5
-"""The share by which a taste moves for a wish that is also checked by values."""
-NUDGE = 1.0
-"""The share by which a taste moves for a wish that only its description can honour."""
+LIKELY = 0.85  # the likeness from which a record is left out for an excluded title that is not sure to mean it
+WISHES_SEARCHED = 3  # the wishes for which candidates are searched; the others only score
+POOL = 5  # the candidates for each recommendation among which those that differ are chosen
+RANK_WORTH = 0.3  # the cosine to those before it that the first rank of the pool makes up for, against the last
+CHECKED_NUDGE = 0.5  # the share by which a taste moves for a wish that is also checked by values
+NUDGE = 1.0  # the share by which a taste moves for a wish that only its description can honour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +144,7 @@ class Recommender:
     spec: CatalogueSpec
     embedder: Embedder | None = None
     this_year: Callable[[], int]
-    catalogue: str = ""
-    """The catalogue's name for messages, where it is not that of its spec."""
+    catalogue: str = ""  # the catalogue's name for messages, where it is not that of its spec
 
     def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:
         """Recommend records like the titles of a request, within its preferences."""
@@ -244,8 +236,7 @@ class _Wanted:
     spec: CatalogueSpec
     recommend: RecommendSpec
     scope: Scope
-    within: Scope
-    """The scope of what is recommended."""
+    within: Scope  # the scope of what is recommended
     liked: Mapping[Key, Record]
     disliked: Mapping[Key, Record]
     left_out: frozenset[Key]

@@ -27,8 +27,7 @@ Terms = Sequence[frozenset[str]]
 SignalT = TypeVar("SignalT", float, Floats)
 
 
-SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"
-"""What a record is chosen by."""
+SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"  # what a record is chosen by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,9 @@ from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.preference_words import phrases
 from stackroom.text.questions import WORDS
 
-FEW_VALUES = 20
-"""A field with no more values than this has kinds of things, which are meant wherever they are named."""
+FEW_VALUES = 20  # a field with no more values than this has kinds of things, which are meant wherever they are named
 GREATEST = 1e300
-MOST_VALUES = 20_000
-"""The values of a field with more than this are found as words only."""
+MOST_VALUES = 20_000  # the values of a field with more than this are found as words only
 COUNTRIES = {country: phrases(written) for country, written in WORDS["countries"].items()}
 
 _KEPT = KeptBySnapshot[tuple[frozenset[str] | None, int], PreferenceVocabulary]()
@@ -175,10 +173,8 @@ def _orders(
 class _Values(NamedTuple):
     """The values of fields by their use in sentences."""
 
-    few: dict[str, tuple[str, str]]
-    """Meant wherever they are named."""
-    many: dict[str, tuple[str, str]]
-    """Meant with a word before or after them."""
+    few: dict[str, tuple[str, str]]  # meant wherever they are named
+    many: dict[str, tuple[str, str]]  # meant with a word before or after them
     people: dict[str, tuple[str, tuple[str, ...]]]
     adjectives: set[str]
     places: list[str]

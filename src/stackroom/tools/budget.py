@@ -47,21 +47,17 @@ def fields_text(values: Mapping[str, Any]) -> str:
     return "; ".join(f"{name}: {value_text(value)}" for name, value in values.items())
 
 
-DEFAULT_TOKENS = 2_500
-"""The budget of a call that states neither a budget nor a number of results."""
+DEFAULT_TOKENS = 2_500  # the budget of a call that states neither a budget nor a number of results
 LEAST_TOKENS = 100
 MOST_TOKENS = 100_000
 BYTES_A_TOKEN = 4
 ASCII = bytes(range(128))
 
-TEXT_LENGTHS = (600, 400, 240, 120)
-"""The lengths to which long texts are shortened before results are left out."""
+TEXT_LENGTHS = (600, 400, 240, 120)  # the lengths to which long texts are shortened before results are left out
 ESTIMATE = 0.5
 """The share of what has to be saved that shorter texts save at least by an estimate, for them to be tried."""
-READABLE_LENGTH = 240
-"""The length of long texts where results are left out."""
-ITEM_CHARS = 30
-"""The characters for which a shortened list has one item."""
+READABLE_LENGTH = 240  # the length of long texts where results are left out
+ITEM_CHARS = 30  # the characters for which a shortened list has one item
 LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 """The lengths that are tried for a single result that is too long by itself."""
 
@@ -231,8 +227,7 @@ class Forms:
         return len(json.dumps(self.structured)) / BYTES_A_TOKEN
 
 
-Price = Callable[[Forms], float]
-"""Returns the price of forms as a share of what they may cost; those of at most 1 fit."""
+Price = Callable[[Forms], float]  # returns the price of forms as a share of what they may cost; those of at most 1 fit
 
 
 def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:

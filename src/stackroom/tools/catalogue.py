@@ -31,8 +31,7 @@ AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
 
 UNREADABLE = "skipped, its storage cannot be read"
-NAMES_SHOWN = 5
-"""Of so many catalogues a note has the names; of more, how many there are."""
+NAMES_SHOWN = 5  # of so many catalogues a note has the names; of more, how many there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,16 +35,13 @@ from stackroom.tools.resources.resource import ContentList, ResourceEntry, Resou
 from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
 
 EDIT_TOOL = "catalog.mutate"
-LONGEST_GUIDE = 220
-"""The most characters of the names of fields in the tool's description."""
-BY_NAME = (EditAction.UPDATE, EditAction.DELETE)
-"""The actions on a record, which may be given by its name."""
+LONGEST_GUIDE = 220  # the most characters of the names of fields in the tool's description
+BY_NAME = (EditAction.UPDATE, EditAction.DELETE)  # the actions on a record, which may be given by its name
 UNCHANGED = "nothing to change: it is so already"
 SCHEME = "changelog://"
 RECENT = "recent"
 CHANGES_AT_ONCE = 500
-CHANGES_READ = 5_000
-"""At most this many changes of each catalogue are read."""
+CHANGES_READ = 5_000  # at most this many changes of each catalogue are read
 LONGEST_VALUE = 60
 
 

@@ -126,36 +126,27 @@ class EndpointSpec:
     """An endpoint's interface to clients, and the function that answers."""
 
     method: str
-    path: str
-    """With variables in braces: `{id}`, or `{id:path}` where a value may contain slashes."""
+    path: str  # with variables in braces: `{id}`, or `{id:path}` where a value may contain slashes
     run: Callable[..., Any]
     """Its name is the operation's id in the OpenAPI document, in camelCase; its docstring is the summary."""
     _: KW_ONLY
-    tag: str
-    """The section of the document; `server` and `account` are shown to unauthenticated callers too."""
-    operation_id: str = ""
-    """Given where two endpoints share a function."""
+    tag: str  # the section of the document; `server` and `account` are shown to unauthenticated callers too
+    operation_id: str = ""  # given where two endpoints share a function
     path_parameters: Mapping[str, str] = field(default_factory=dict)
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
-    takes_bytes: bool = False
-    """Whether the body is given as it is, bytes of any kind, and not as JSON."""
-    max_body_bytes: int | None = None
-    """A smaller limit than the server's."""
+    takes_bytes: bool = False  # whether the body is given as it is, bytes of any kind, and not as JSON
+    max_body_bytes: int | None = None  # a smaller limit than the server's
     result: type[BaseModel] | type[MediaFile] | type[Download] | type[TextReply] | None = None
     """The JSON answer, or a file, sent whole or by ranges, a download or text; None: usually nothing (204)."""
     status: int = 200
     media_type: str = "application/json"
-    result_refusals: tuple[int, ...] = ()
-    """Error statuses that are answered with the result's form too."""
-    is_public: bool = False
-    """Whether unauthenticated callers are answered."""
+    result_refusals: tuple[int, ...] = ()  # error statuses that are answered with the result's form too
+    is_public: bool = False  # whether unauthenticated callers are answered
     before_password: bool = False
     """Whether callers are answered who logged in with a one-time password and have not chosen a password yet."""
-    needs_accounts: bool = False
-    """Whether a server without accounts answers 404."""
-    operation: str = ""
-    """Its name in the audit; else the tag and the function's name, such as `player/like`."""
+    needs_accounts: bool = False  # whether a server without accounts answers 404
+    operation: str = ""  # its name in the audit; else the tag and the function's name, such as `player/like`
 
     @property
     def audited_as(self) -> str:

@@ -24,11 +24,9 @@ KIND = "kind"
 ADULT = "adult"
 BOUNDS = ("min", "max")
 GREATEST = 1e300
-FINEST = 2.0**53
-"""A greater number may have lost its last digits, and a finer range cannot be told from its neighbours."""
+FINEST = 2.0**53  # a greater number may have lost its last digits, and a finer range cannot be told from its neighbours
 DATES = "2015, 2015-04 and 2015-04-30"
-MOST_ADVISED = 30
-"""The most filters that an error names."""
+MOST_ADVISED = 30  # the most filters that an error names
 PARTIAL_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 

@@ -26,8 +26,7 @@ TEXTS: Final = load_packaged("stackroom.tools", "instructions.toml")
 SAFETY, PERMISSIONS = TEXTS["safety"], TEXTS["permissions"]
 WITHOUT_CATALOGUES = f"{TEXTS['without_catalogues']} {PERMISSIONS} {SAFETY}"
 GENERAL = f"{TEXTS['general']} {SAFETY}"
-INFERRED = ": found by "
-"""The words after the title in the summary of an inferred spec."""
+INFERRED = ": found by "  # the words after the title in the summary of an inferred spec
 
 
 class _Entry(NamedTuple):

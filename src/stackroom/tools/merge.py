@@ -31,8 +31,7 @@ NEAREST_SHOWN = 5
 FURTHEST = 99
 """The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
 
-SORTED_DEEP = 400
-"""How many hits of a search are looked at for those that answer, to sort them."""
+SORTED_DEEP = 400  # how many hits of a search are looked at for those that answer, to sort them
 
 Rank = Callable[[CatalogueView, str, Scope, QueryVector | None, int], Ranked]
 """Ranks the records of a catalogue in a scope for a query, whose vector may be known; so many hits are shown."""

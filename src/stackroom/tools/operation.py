@@ -62,14 +62,10 @@ class OperationCall:
     """The caller of an operation, and the server or library that it is run on."""
 
     identity: Identity
-    opened_control: Control | None = None
-    """Accounts and audit; None where the server has none."""
-    catalogues: Callable[[], Collection[str]] = tuple
-    """Returns the names of the catalogues that the caller may see."""
-    open_board: Callable[[], JobBoard] | None = None
-    """Returns the jobs; None where the server runs none."""
-    opened_library: Library | None = None
-    """The library; None where the surface has no operation on it."""
+    opened_control: Control | None = None  # accounts and audit; None where the server has none
+    catalogues: Callable[[], Collection[str]] = tuple  # returns the names of the catalogues that the caller may see
+    open_board: Callable[[], JobBoard] | None = None  # returns the jobs; None where the server runs none
+    opened_library: Library | None = None  # the library; None where the surface has no operation on it
 
     @property
     def principal(self) -> Principal:
@@ -113,48 +109,35 @@ def identity_of(principal: Principal = LOCAL_USER) -> Identity:
 class Operation:
     """An operation. It cannot be declared without the permissions that it needs and its cost."""
 
-    name: str
-    """Its name in the audit, such as `account/create_user`."""
-    summary: str
-    """One sentence; in the command's, parameters that are given by position are in capitals."""
+    name: str  # its name in the audit, such as `account/create_user`
+    summary: str  # one sentence; in the command's, parameters that are given by position are in capitals
     params: type[GenericParams]
     result: type[ToolResult]
-    actions: tuple[Action, ...]
-    """The permissions of which one is needed; empty: any authenticated caller."""
+    actions: tuple[Action, ...]  # the permissions of which one is needed; empty: any authenticated caller
     cost: Cost
     run: Callable[[OperationCall, Any], Any]
     text: Callable[[Any], str] = result_text
 
-    rest: str = ""
-    """Method and path, such as `DELETE /v1/users/{name}`; empty: no endpoint."""
+    rest: str = ""  # method and path, such as `DELETE /v1/users/{name}`; empty: no endpoint
     status: int = 200
-    command: str = ""
-    """Group and name of the command, such as `user add`, or its name alone; empty: no command."""
+    command: str = ""  # group and name of the command, such as `user add`, or its name alone; empty: no command
     arguments: tuple[str, ...] = ()
     example: str = ""
     details: str = ""
-    table: str = ""
-    """The field of the result that the command prints as a table; empty: it prints the text."""
+    table: str = ""  # the field of the result that the command prints as a table; empty: it prints the text
     columns: tuple[str, ...] = ()
-    empty: str = ""
-    """Printed in place of an empty table."""
-    is_single: bool = False
-    """Whether the table has one row, which is printed as fields and values."""
-    target: str = ""
-    """The parameter that the audit notes as the target."""
-    secret: str = ""
-    """The field of the result with a secret that is shown this once."""
-    question: str = ""
-    """A question that people must agree to first; it is filled in from the parameters."""
+    empty: str = ""  # printed in place of an empty table
+    is_single: bool = False  # whether the table has one row, which is printed as fields and values
+    target: str = ""  # the parameter that the audit notes as the target
+    secret: str = ""  # the field of the result with a secret that is shown this once
+    question: str = ""  # a question that people must agree to first; it is filled in from the parameters
     check: Callable[[OperationCall, Any], Any] | None = None
     """Raises what can be refused before people are asked for anything, or a control database is made."""
     find_failure: Callable[[Any], str | None] | None = None
     """Returns what a result says is wrong, for which the command exits with 1; None if all is well."""
     needs_accounts: bool = True
-    is_of_library: bool = False
-    """Whether a server without accounts offers it too, to the local user."""
-    makes_accounts: bool = False
-    """Whether the command makes the control database where there is none."""
+    is_of_library: bool = False  # whether a server without accounts offers it too, to the local user
+    makes_accounts: bool = False  # whether the command makes the control database where there is none
 
     def perform(self, call: OperationCall, params: Any) -> Any:
         """Run it for a caller who has the permission; raise ForbiddenError otherwise."""

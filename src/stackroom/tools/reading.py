@@ -38,10 +38,8 @@ WITHOUT_NAME = 0.49
 NAME_LIKE = 0.75
 """The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
 SAME_NAME = 0.9
-LISTED_STRENGTH = 0.9
-"""The strength of a record that meets the conditions of a question that asks for nothing else."""
-REFUSED_AT_MOST = 0.69
-"""The strength of a record with words that a question refuses: it is no strong answer."""
+LISTED_STRENGTH = 0.9  # the strength of a record that meets the conditions of a question that asks for nothing else
+REFUSED_AT_MOST = 0.69  # the strength of a record with words that a question refuses: it is no strong answer
 
 LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
 READ_AS = "'{phrase}' is read as {text}"

@@ -16,14 +16,11 @@ from stackroom.model.principal import Action, Cost
 from stackroom.tools.budget import LISTS, PricedResult, fields_text, json_text, value_text
 from stackroom.tools.spec import Explained, FoundResult, ToolResult, ToolSpec, why_lines
 
-NAMES = ("title", "name")
-"""The fields that an entry is called by."""
-APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})
-"""The fields that have a place of their own."""
+NAMES = ("title", "name")  # the fields that an entry is called by
+APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})  # the fields that have a place of their own
 NESTED = (dict, list)
 AS_JSON = (dict, float, int, bool)
-LONG_CHARS = 80
-"""The length from which a value has a line of its own."""
+LONG_CHARS = 80  # the length from which a value has a line of its own
 
 
 class Part(NamedTuple):

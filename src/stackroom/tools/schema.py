@@ -10,8 +10,7 @@ is_empty = operator.not_
 """Tell whether a part of an answer is left out; functions of C, since each is called for every field of an answer."""
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
-FOR_PAGES = "for pages"
-"""The mark of a field that is for programs that draw, and in no tool list."""
+FOR_PAGES = "for pages"  # the mark of a field that is for programs that draw, and in no tool list
 OBVIOUS = {
     ("minimum", 0),
     ("minimum", 1),
@@ -22,8 +21,7 @@ OBVIOUS = {
     ("default", False),
 }
 """Keywords with values that go without saying; a call that breaks one is refused in words."""
-FEW_ITEMS = 10
-"""A list of at most so many items says so in a brief schema."""
+FEW_ITEMS = 10  # a list of at most so many items says so in a brief schema
 COMMON_ARGUMENTS = ("explain", "max_tokens", "cursor")
 """Arguments that mean the same for every tool; the server's instructions describe them once, and schemas their type."""
 PLAIN_ARGUMENTS = {"query", "limit", "offset", "catalogue"}

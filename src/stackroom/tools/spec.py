@@ -38,8 +38,7 @@ from stackroom.tools.merge import SearchPath
 from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
-SearchText = Annotated[str, _Cut]
-"""A search text, truncated to a bounded length."""
+SearchText = Annotated[str, _Cut]  # a search text, truncated to a bounded length
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True), _Cut]
 """A search text without blanks around it; a blank one finds nothing, and the answer says so."""
 

@@ -46,8 +46,7 @@ def with_plain_names(text: str, names: Mapping[str, str]) -> str:
 
 
 KEPT_TOOLBOXES = 64
-NO_AUDIENCE = Scope(visibility=SEES_PUBLIC)
-"""The scope of a caller without audiences: public records only."""
+NO_AUDIENCE = Scope(visibility=SEES_PUBLIC)  # the scope of a caller without audiences: public records only
 
 
 class CatalogueVersion(NamedTuple):
@@ -57,8 +56,7 @@ class CatalogueVersion(NamedTuple):
     change_no: int
     vector_no: int
     stale: str | None
-    is_public: bool
-    """Whether every record is visible to every caller."""
+    is_public: bool  # whether every record is visible to every caller
 
 
 Versions = tuple[CatalogueVersion, ...]
@@ -205,5 +203,4 @@ class ToolboxesByVisibility:
         return True
 
 
-Toolboxes = Toolbox | ToolboxesByVisibility
-"""The toolbox of each caller, or one that is the same for every caller."""
+Toolboxes = Toolbox | ToolboxesByVisibility  # the toolbox of each caller, or one that is the same for every caller

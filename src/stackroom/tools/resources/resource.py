@@ -62,8 +62,7 @@ class ContentList:
     total: int
     after: Callable[[str | None], Iterator[tuple[str, Any]]]
     """Yields the items after a cursor, each with the cursor that continues after it; InputError for a wrong cursor."""
-    head: Mapping[str, Any] = field(default_factory=dict)
-    """Further values beside the list."""
+    head: Mapping[str, Any] = field(default_factory=dict)  # further values beside the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +140,7 @@ MARK = "[stackroom:"
 QUERY = re.compile(r"\w+=[^&]*(?:&\w+=[^&]*)*")
 POSITION = re.compile(r"[0-9]{1,15}")
 KNOWN = ("max_tokens", "cursor")
-HEAD_BYTES = 120
-"""Room for what is said about a part, besides the address of the rest."""
+HEAD_BYTES = 120  # room for what is said about a part, besides the address of the rest
 ITEM_LENGTHS = (600, 240, 120, 60)
 
 
