@@ -30,16 +30,9 @@ from stackroom.tools.spec import GenericResult
 MOST_IN_TRAY = 50
 Ids = Annotated[list[StatedId], Field(max_length=MOST_IN_TRAY)]
 
-LABELS = {
-    "semantic": "Meaning",
-    "taxonomy": "Same {fields}",
-    "format": "Same {fields}",
-    "temporal": "Same {fields}",
-    "popularity": "Popularity",
-    "known": "How much is known",
-    "wish": "Your sentence and dislikes",
-}
-
+LABELS = dict.fromkeys(("taxonomy", "format", "temporal"), "Same {fields}")
+LABELS |= {"semantic": "Meaning", "popularity": "Popularity", "known": "How much is known"}
+LABELS |= {"wish": "Your sentence and dislikes"}
 BY_MEANING = "by its meaning"
 
 
@@ -107,15 +100,11 @@ def recommend_by_taste(
             shown.model_copy(update={"signals": {name: round(value, 4) for name, value in signals.items()}})
             for shown, signals in zip(results, values, strict=True)
         ]
-        named = {"likes": tray.likes, "dislikes": tray.dislikes}
         drawn = {
-            **{
-                name: shape_records([RankedRecord(view=view, record=one.record) for one in some if one.record], form)
-                for name, some in named.items()
-            },
-            "taste": list(answer.taste_tags),
-            "signals": [_signal(weight) for weight in signal_weights(spec)],
+            name: shape_records([RankedRecord(view=view, record=one.record) for one in some if one.record], form)
+            for name, some in {"likes": tray.likes, "dislikes": tray.dislikes}.items()
         }
+        drawn |= {"taste": list(answer.taste_tags), "signals": [_signal(weight) for weight in signal_weights(spec)]}
     return RecommendResult(
         results=results, **_understood(answer, is_described=not tray.likes), notes=[*notes, *answer.notes], **drawn
     )
@@ -141,12 +130,8 @@ def _recommended(
         raise InputError("'likes' and 'wishes' are empty; like a record, or say in a sentence what you want")
     scope, notes = Scope(), list[str]()
     if params.filters:
-        asked = ScopeRequest(
-            query="",
-            visibility=principal.visibility,
-            conditions=partial(parse_filters, params.filters),
-            with_adult=lambda _spec: True,
-        )
+        read = partial(parse_filters, params.filters)
+        asked = ScopeRequest(query="", visibility=principal.visibility, conditions=read, with_adult=lambda _spec: True)
         scope, notes = scope_of(view, asked)
     request = Request(
         titles=(),
@@ -159,11 +144,8 @@ def _recommended(
     )
     recommender = replace(view.catalogue.recommender, spec=spec)
     answer = recommender.recommend_for(view.reader, tray.likes, request, scope=seen, disliked=tray.dislikes)
-    doubts = [
-        f"'{choice.asked[:80]}' was taken for '{choice.title}' {choice.doubt}"
-        for choice in (*tray.likes, *tray.dislikes)
-        if choice.doubt
-    ]
+    unsure = [choice for choice in (*tray.likes, *tray.dislikes) if choice.doubt]
+    doubts = [f"'{one.asked[:80]}' was taken for '{one.title}' {one.doubt}" for one in unsure]
     left_aside = [f"{_unknown(choice)}, so it was left aside" for choice in tray.unknown]
     return tray, answer, [*notes, *doubts, *left_aside]
 

@@ -17,19 +17,9 @@ from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, NoneOf, Scope, Visibility
 from stackroom.search.values import adult_conditions
+from stackroom.tools import merge
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, address_of, ask_each, promise_notes, unread_notes
 from stackroom.tools.filters import ADULT, stated_filters
-from stackroom.tools.merge import (
-    FURTHEST,
-    NEAREST_SHOWN,
-    CatalogueScopes,
-    degraded_notes,
-    depth_for,
-    fitting_notes,
-    mode_of,
-    search_scopes,
-    word_notes,
-)
 from stackroom.tools.reading import (
     EVERY,
     ReadQuestion,
@@ -42,6 +32,7 @@ from stackroom.tools.reading import (
 )
 from stackroom.tools.spec import verdict_of
 
+Readings = Mapping[str, ReadQuestion]
 BATCH = 1_000
 MOST_KEYS = 250_000
 DEEP = 400  # how many hits of a search are looked at for the records with evidence beyond those that it lists
@@ -113,12 +104,7 @@ def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView
 
 
 def find_page(
-    params: SearchParams,
-    scoped: CatalogueScopes,
-    readings: Mapping[str, ReadQuestion],
-    visibility: Visibility,
-    *,
-    pool: Executor,
+    params: SearchParams, scoped: merge.CatalogueScopes, readings: Readings, visibility: Visibility, *, pool: Executor
 ) -> ResultSet:
     """Return the page that a call asks for: of named records, of a list, or of a search merged by strength."""
     views, start, limit = scoped.views, params.start, params.limit
@@ -134,14 +120,9 @@ def find_page(
     reading, is_single = readings[view.name], len(views.found) == 1
     if is_list(params.query) or (is_single and reading.is_list):
         return _list_page(views, readings, start=start, limit=limit)
-    found = search_scopes(
-        views,
-        scoped.scopes,
-        params.query,
-        limit=depth_for(start, limit),
-        explain=params.explain,
-        pool=pool,
-        readings=readings,
+    depth = merge.depth_for(start, limit)
+    found = merge.search_scopes(
+        views, scoped.scopes, params.query, limit=depth, explain=params.explain, pool=pool, readings=readings
     )
     filters = {*(params.filters or ()), *(params.exclude or ())} - {ADULT}
     may_order = is_single and reading.names_moods and (filters or params.area or reading.conditions)
@@ -164,9 +145,7 @@ def find_page(
     )
 
 
-def _list_page(
-    views: ByCatalogue[CatalogueView], readings: Mapping[str, ReadQuestion], *, start: int, limit: int
-) -> ResultSet:
+def _list_page(views: ByCatalogue[CatalogueView], readings: Readings, *, start: int, limit: int) -> ResultSet:
     """Return a page of all records that meet what is stated, catalogue by catalogue, and how many there are."""
     each = ask_each(views.found, lambda view: list_keys(view, readings[view.name]))
     shown: list[RankedRecord] = []
@@ -209,9 +188,9 @@ def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool =
 
     Where nothing answers, words that `may_order` leave no record of the scope out.
     """
-    deep, scope = DEEP if reading.sort else FURTHEST, reading.scope
+    deep, scope = DEEP if reading.sort else merge.FURTHEST, reading.scope
     ranked = view.catalogue.searcher.rank(view.reader, reading.query, scope=scope, limit=deep)
-    page = in_order(ranked, view, reading).page(FURTHEST)
+    page = in_order(ranked, view, reading).page(merge.FURTHEST)
     strengths = {hit.key: hit.score for hit in page.hits}
     keys = list(strengths)
     only_orders = may_order and page.evidence is Evidence.NONE
@@ -219,7 +198,7 @@ def search_keys(view: CatalogueView, reading: ReadQuestion, *, may_order: bool =
         first = [] if reading.sort else keys
         keys = list(dict.fromkeys((*first, *list_strengths(view, reading))))
     elif page.evidence is Evidence.NONE:
-        keys = keys[:NEAREST_SHOWN]
+        keys = keys[: merge.NEAREST_SHOWN]
     return RankedKeys(
         view=view,
         scope=scope,
@@ -270,12 +249,7 @@ ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are
 
 
 def answer_notes(
-    params: SearchParams,
-    scoped: CatalogueScopes,
-    found: ResultSet,
-    readings: Mapping[str, ReadQuestion],
-    *,
-    chosen: Sequence[str],
+    params: SearchParams, scoped: merge.CatalogueScopes, found: ResultSet, readings: Readings, *, chosen: Sequence[str]
 ) -> list[str]:
     """Return notes on whether there is an answer, on how the call was understood, and on what was not read or listed.
 
@@ -285,7 +259,7 @@ def answer_notes(
     if found.only_orders:
         verdict = [ONLY_ORDERS.format(query=params.query, count=found.listed)]
     elif found.evidence is Evidence.NONE:
-        verdict = [verdict_of(mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
+        verdict = [verdict_of(merge.mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
     if "tiles" in params.include:
         understood = [doubt for reading in readings.values() for doubt in reading.doubts]
     elif not found.readings:
@@ -298,9 +272,9 @@ def answer_notes(
         *chosen,
         *scoped.notes,
         *unread_notes(found.unread),
-        *word_notes(found.searched),
-        *degraded_notes(found.searched),
-        *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
+        *merge.word_notes(found.searched),
+        *merge.degraded_notes(found.searched),
+        *(merge.fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
         *promise_notes(scoped.views.found),
     ]
 

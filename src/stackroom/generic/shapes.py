@@ -8,20 +8,10 @@ import orjson
 from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
+from stackroom.tools import spec
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
-from stackroom.tools.spec import (
-    BARE_LIST,
-    Explained,
-    ExplainParams,
-    FoundResult,
-    FromFile,
-    GenericParams,
-    GenericResult,
-    QueryText,
-    SearchText,
-    ToolResult,
-)
+from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, QueryText, SearchText, ToolResult
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
@@ -49,7 +39,7 @@ class DrawnParams(GenericParams):
     include: ForPages[list[Part]] = Field(default_factory=list, max_length=10)
 
 
-class SearchParams(ExplainParams, PagedParams, DrawnParams):
+class SearchParams(spec.ExplainParams, PagedParams, DrawnParams):
     """The arguments of `search`; those after `limit` are for pages.
 
     `sort` is a field of one catalogue, with a minus before it where the greatest come first: records that answer are
@@ -106,7 +96,7 @@ class Tile(GenericResult):
     cells: dict[str, str] | None = when_known()
 
 
-class ShownRecord(Explained, FromFile, GenericResult):
+class ShownRecord(spec.Explained, spec.FromFile, GenericResult):
     """One result, or a record that was named."""
 
     id: str
@@ -197,7 +187,7 @@ class RecordsResult(PricedResult, GenericResult):
     long_texts = ("text", "fields.*")
 
 
-class SearchResult(FoundResult, RecordsResult):
+class SearchResult(spec.FoundResult, RecordsResult):
     """The answer of `search`: records in order, each with one score and its label. After `notes`: for pages."""
 
     results: list[ShownRecord]
@@ -256,7 +246,7 @@ class Relation(GenericResult):
     total: int
 
 
-class FetchResult(PricedResult, FromFile, GenericResult):
+class FetchResult(PricedResult, spec.FromFile, GenericResult):
     """The answer of `fetch`: a record, or the part of it that follows a cursor. After `metadata`: for pages."""
 
     unit = "words"

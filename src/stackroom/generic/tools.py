@@ -52,6 +52,7 @@ from stackroom.recommend.recommender import Placing
 from stackroom.search.names import page_forms
 from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
+from stackroom.tools import merge
 from stackroom.tools.catalogue import (
     ByCatalogue,
     CatalogueView,
@@ -72,17 +73,6 @@ from stackroom.tools.filters import (
     require_excludable,
 )
 from stackroom.tools.media import CallerMedia, MediaSpec
-from stackroom.tools.merge import (
-    FURTHEST,
-    CatalogueScopes,
-    ScopeRequest,
-    SearchPath,
-    depth_for,
-    scope_each,
-    scope_of,
-    shown_scope,
-    usual_path,
-)
 from stackroom.tools.reading import (
     EVERY,
     ReadQuestion,
@@ -145,7 +135,7 @@ class GenericTools:
         view = only_view(scoped.views, "catalogue")
         if not params.ids and (is_list(params.query) or readings[view.name].is_list):
             return table_of(view.spec, list_keys(view, readings[view.name]).iter_records(), is_ranked=False)
-        every = params.model_copy(update={"limit": FURTHEST, "cursor": None})
+        every = params.model_copy(update={"limit": merge.FURTHEST, "cursor": None})
         found = find_page(every, scoped, readings, principal.visibility, pool=self._pool)
         return table_of(view.spec, found.page, is_ranked=bool(found.searched))
 
@@ -156,15 +146,15 @@ class GenericTools:
         every = params.model_copy(update={"limit": MOST_GROUPS, "cursor": None})
         return figures_table(self.browse(principal, every).catalogues[0])
 
-    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str = "") -> SearchPath:
+    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str = "") -> merge.SearchPath:
         """Return how `search` searches one catalogue."""
         if is_list(params.query):
             raise InputError("a list has no ranking to explain; give a query in words")
         view = self._get(name).view()
         require_excludable(params.exclude or {}, [view.spec])
-        scope, notes = scope_of(view, _asked(params, principal))
+        scope, notes = merge.scope_of(view, _asked(params, principal))
         within = in_area(view, scope, params.area)
-        return usual_path(view, params.query, scope=within, limit=FURTHEST, page=params.limit, notes=notes)
+        return merge.usual_path(view, params.query, scope=within, limit=merge.FURTHEST, page=params.limit, notes=notes)
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record, or what follows the cursor of its text."""
@@ -185,9 +175,9 @@ class GenericTools:
             raise InputError(
                 f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
             )
-        end = min(params.start + params.limit, FURTHEST)
-        within = scope if is_adult(record, view.spec) else shown_scope(target, principal.visibility)
-        (ranking,) = reader.nearest(vectors, scope=within, limit=depth_for(params.start, params.limit) + 1)
+        end = min(params.start + params.limit, merge.FURTHEST)
+        within = scope if is_adult(record, view.spec) else merge.shown_scope(target, principal.visibility)
+        (ranking,) = reader.nearest(vectors, scope=within, limit=merge.depth_for(params.start, params.limit) + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [
             RankedRecord(view=target, record=records[one.key], score=one.score)
@@ -196,7 +186,7 @@ class GenericTools:
         ]
         return SimilarResult(
             results=shape_records(near[params.start : end], self._form(params, principal)),
-            cursor=str(end) if len(near) > end and end < FURTHEST else None,
+            cursor=str(end) if len(near) > end and end < merge.FURTHEST else None,
         )
 
     def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
@@ -239,10 +229,10 @@ class GenericTools:
         params = of_one_catalogue(params, self._catalogues)
         chosen, notes = self._chosen(params)
         views, seen = ask_each(chosen, OpenCatalogue.view), Scope(visibility=principal.visibility)
-        scoped = CatalogueScopes(views=views, scopes=dict.fromkeys(views.found, seen), notes=[])
+        scoped = merge.CatalogueScopes(views=views, scopes=dict.fromkeys(views.found, seen), notes=[])
         is_limited = params.filters or params.exclude or (params.query or "").strip()
         if params.has_figures or is_limited:  # what a search finds, in place of everything that can be seen
-            scoped = scope_each(views, _asked(params, principal))
+            scoped = merge.scope_each(views, _asked(params, principal))
         if params.include:
             return self._overviews(scoped.views, principal)
         return browse_catalogues(self._catalogues, scoped, params, notes)
@@ -250,7 +240,7 @@ class GenericTools:
     def _overviews(self, views: ByCatalogue[CatalogueView], principal: Principal) -> BrowseResult:
         """Return every catalogue in short, for pages; one that cannot be read is only named."""
         media, everything = CallerMedia(principal, self._media), _asked(SearchParams(query=EVERY), principal)
-        each = ask_each(views.found, lambda view: describe_catalogue(view, scope_of(view, everything)[0], media))
+        each = ask_each(views.found, lambda view: describe_catalogue(view, merge.scope_of(view, everything)[0], media))
         unread = [*views.skipped, *each.skipped]
         return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
 
@@ -423,11 +413,11 @@ def _find_titled(view: CatalogueView, stated: str, *, scope: Scope) -> Record | 
     return choice.record if choice.is_certain else None
 
 
-def _asked(params: SearchParams | BrowseParams, principal: Principal) -> ScopeRequest:
+def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.ScopeRequest:
     filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
     has_words = isinstance(params, BrowseParams) or is_list(query)
     words = words_conditions(words_of_list(query)) if has_words else []
-    return ScopeRequest(
+    return merge.ScopeRequest(
         query=words_of_list(query),
         visibility=principal.visibility,
         conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
@@ -437,9 +427,9 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> ScopeRe
 
 def _read(
     chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
-) -> tuple[CatalogueScopes, Mapping[str, ReadQuestion]]:
+) -> tuple[merge.CatalogueScopes, Mapping[str, ReadQuestion]]:
     """Return how each catalogue reads a call, in its order, and the scope in which it answers; a list is not read."""
-    scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
+    scoped = merge.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
     scopes, is_read = dict(scoped.scopes), params.read_conditions and not (params.ids or is_list(params.query))
     if params.area:
         view = only_view(scoped.views, "area")

@@ -48,12 +48,8 @@ class Signals(Generic[SignalT]):
 
     def similarity_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
         """Return what each signal adds to the similarity; the shares of all add up to 1."""
-        weights = {
-            "semantic": spec.semantic,
-            "taxonomy": spec.taxonomy.weight,
-            "temporal": spec.temporal.weight,
-            "format": spec.format.weight,
-        }
+        weighed = {"taxonomy": spec.taxonomy, "temporal": spec.temporal, "format": spec.format}
+        weights = {"semantic": spec.semantic, **{name: section.weight for name, section in weighed.items()}}
         fame = spec.popularity.weight if self.popularity is not None else 0.0
         total = sum(weights.values()) or 1.0
         parts = {name: (1 - fame) * weight / total * getattr(self, name) for name, weight in weights.items()}
@@ -193,9 +189,8 @@ def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSp
     known = [signal_weight.name for signal_weight in signal_weights(able)]
     for name, weight in weights.items():
         if name not in known:
-            raise InputError(
-                f"'weights': no signal '{name[:80]}'{did_you_mean(name, known)}; one of {', '.join(known)}"
-            )
+            hint = did_you_mean(name, known)
+            raise InputError(f"'weights': no signal '{name[:80]}'{hint}; one of {', '.join(known)}")
         if not 0 <= weight <= 1:
             raise InputError(f"'weights.{name}' is {weight:g}; it must be between 0 and 1")
     recommend = able.recommend or RecommendSpec()
@@ -219,9 +214,8 @@ def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
         (KNOWN, bool(spec.known) and not fame.weight, recommend.known, ()),
         (WISH, True, recommend.wish, ()),
     ]
-    return [
-        SignalWeight(name=name, fields=fields, weight=weight) for name, is_there, weight, fields in parts if is_there
-    ]
+    there = [(name, weight, fields) for name, is_there, weight, fields in parts if is_there]
+    return [SignalWeight(name=name, fields=fields, weight=weight) for name, weight, fields in there]
 
 
 def signal_values(signals: Signals[float], spec: CatalogueSpec) -> dict[str, float]:

@@ -39,9 +39,8 @@ def filter_schema(spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
         forms.setdefault(ADULT, {"type": "boolean"})
     shared = [form for form in (_RANGE, _DATES, _VALUES, _BRACKETS) if list(forms.values()).count(form) > 1]
     names = {id(form): f"f{number}" for number, form in enumerate(shared)}
-    properties = {
-        name: {"$ref": f"#/$defs/{names[id(form)]}"} if id(form) in names else form for name, form in forms.items()
-    }
+    references = {form: {"$ref": f"#/$defs/{name}"} for form, name in names.items()}
+    properties = {name: references.get(id(form), form) for name, form in forms.items()}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema, {names[id(form)]: form for form in shared}
 
@@ -186,10 +185,8 @@ def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], spec: Cata
     name = meant(name, known)
     field = known.get(name)
     if field is None:
-        raise InputError(
-            f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{did_you_mean(name, list(known))}; "
-            f"{filter_advice(spec)}"
-        )
+        hint = did_you_mean(name, list(known))
+        raise InputError(f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{hint}; {filter_advice(spec)}")
     is_number = isinstance(asked, Mapping | int | float) and not isinstance(asked, bool)
     if field.filter is FilterKind.RANGE or (field.brackets and is_number):
         return _range(name, asked, field)
@@ -231,9 +228,8 @@ def _range(name: str, asked: Any, field: FieldSpec) -> Range:
     if isinstance(asked, str | int | float) and not isinstance(asked, bool):
         asked = dict.fromkeys(BOUNDS, asked)
     if not isinstance(asked, Mapping) or not asked or not set(asked) <= set(BOUNDS):
-        raise InputError(
-            f'\'filters.{name}\' must be a range, as in {{"min": 1, "max": 9}}; either may be left out; or one value'
-        )
+        right = 'a range, as in {"min": 1, "max": 9}; either may be left out; or one value'
+        raise InputError(f"'filters.{name}' must be {right}")
     low, high = (_bound(name, asked.get(bound), field, is_upper=bound == "max") for bound in BOUNDS)
     if low is not None and high is not None and low > high:
         raise InputError(f"'filters.{name}': min is greater than max; exchange them")

@@ -239,14 +239,9 @@ class _QuestionReader:
             for name, fields in stated_names
             if name and fields
         ]
-        unchecked = [
-            *([read.order.phrase] if read.order and not sort else ()),
-            *(
-                [f"by {read.unknown_maker}"]
-                if read.unknown_maker and not (self.vocabulary.people or read.unread)
-                else ()
-            ),
-        ]
+        unchecked = [read.order.phrase] if read.order and not sort else []
+        if read.unknown_maker and not (self.vocabulary.people or read.unread):
+            unchecked.append(f"by {read.unknown_maker}")
         return replace(
             plain,
             query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),

@@ -11,16 +11,8 @@ is_empty = operator.not_
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
 FOR_PAGES = "for pages"  # the mark of a field that is for programs that draw, and in no tool list
-OBVIOUS = {
-    ("minimum", 0),
-    ("minimum", 1),
-    ("exclusiveMinimum", 0),
-    ("minItems", 1),
-    ("minItems", 2),
-    ("default", 0),
-    ("default", False),
-}
-"""Keywords with values that go without saying; a call that breaks one is refused in words."""
+OBVIOUS = {("minimum", 0), ("minimum", 1), ("exclusiveMinimum", 0), ("minItems", 1), ("minItems", 2), ("default", 0)}
+"""Keywords with values that go without saying (0 is False too); a call that breaks one is refused in words."""
 FEW_ITEMS = 10  # a list of at most so many items says so in a brief schema
 COMMON_ARGUMENTS = ("explain", "max_tokens", "cursor")
 """Arguments that mean the same for every tool; the server's instructions describe them once, and schemas their type."""
@@ -46,15 +38,13 @@ def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -
         return node
     if "$ref" in node:
         target = definitions[node["$ref"].rsplit("/", 1)[1]]
-        return _compact(
-            {**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions, dropped
-        )
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return _compact({**target, **beside}, definitions, dropped)
     small = {key: _compact(value, definitions, dropped) for key, value in node.items() if key not in dropped}
     if "properties" in node:
         small.pop("description", None)  # a model's docstring is for readers of the code
-        small["properties"] = {
-            name: _compact(value, definitions, dropped) for name, value in node["properties"].items()
-        }
+        arguments = node["properties"].items()
+        small["properties"] = {name: _compact(value, definitions, dropped) for name, value in arguments}
     return _short_union(small)
 
 

@@ -10,19 +10,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic.functional_validators import AfterValidator, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
