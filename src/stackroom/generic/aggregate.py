@@ -273,9 +273,8 @@ class Aggregation:
         choices = [COUNT, VALUE, *(FIGURES if self._number else ())]
         if name not in choices or direction.strip() not in ("", *DIRECTIONS):
             needs = "; a figure needs 'of'" if name in FIGURES and not self._number else ""
-            raise InputError(
-                f"'sort' is '{self.sort[:40]}'{needs}; right are {', '.join(choices)}, and 'asc' or 'desc' after it"
-            )
+            right = f"right are {', '.join(choices)}, and 'asc' or 'desc' after it"
+            raise InputError(f"'sort' is '{self.sort[:40]}'{needs}; {right}")
         return name, direction.strip() == "desc" if direction else name != VALUE
 
     @cached_property
@@ -376,9 +375,8 @@ def _is_highest_first(stated: str | None, number: str) -> bool:
     *head, last = (stated or "desc").casefold().split() or ["desc"]
     name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
     if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
-        raise InputError(
-            f"'sort' is '{(stated or '')[:40]}'; without 'by' right are 'desc', the highest first, and 'asc'"
-        )
+        right = "without 'by' right are 'desc', the highest first, and 'asc'"
+        raise InputError(f"'sort' is '{(stated or '')[:40]}'; {right}")
     return direction == "desc" if direction else name != ["min"]
 
 

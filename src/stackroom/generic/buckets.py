@@ -147,9 +147,8 @@ def _steps(numbers: Numbers, field: FieldSpec, width: Decimal) -> Integers:
     """Return which multiple of the width begins the range of each number, exact at the edges as they are written."""
     wide = float(width)
     if float(np.abs(numbers).max(initial=0.0)) / wide > FINEST:
-        raise InputError(
-            f"'by': '{field.name}/{width}': the ranges are too narrow for numbers of this size; give a greater width"
-        )
+        advice = "the ranges are too narrow for numbers of this size; give a greater width"
+        raise InputError(f"'by': '{field.name}/{width}': {advice}")
     digits = max(0, -int(width.normalize().as_tuple().exponent))
     steps = np.floor(numbers / wide)
     steps += numbers >= np.round((steps + 1) * wide, digits)

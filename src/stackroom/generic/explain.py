@@ -146,10 +146,8 @@ def _left_out(
     """Return a sentence for each condition that a record does not meet, and what would be without them."""
     if not failed:
         return [sentence] if sentence else []
-    otherwise = (
-        f"otherwise it would be number {place}" if place else f"otherwise it would be out all the same: {sentence}"
-    )
-    return [*(_unmet(label_of, found, condition) for condition in failed), otherwise]
+    otherwise = f"number {place}" if place else f"out all the same: {sentence}"
+    return [*(_unmet(label_of, found, condition) for condition in failed), f"otherwise it would be {otherwise}"]
 
 
 def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:

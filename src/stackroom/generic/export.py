@@ -1,7 +1,4 @@
-"""Result sets and figures as files: every record of a search, or every group, as tables, JSON or citations.
-
-Texts are written while records are read. The writers of Parquet and XLSX are loaded when one is asked for.
-"""
+"""Result sets and figures as files, written while records are read: as tables, JSON or citations."""
 
 import csv
 import importlib
@@ -110,8 +107,11 @@ def figures_table(found: AggregateParts) -> ExportedTable:
     return plain_table([*(groups[0].values if groups else ()), "count", *figures], rows)
 
 
-def facet_table(facet: Facet) -> ExportedTable:
-    """Return the values of a field with their counts as a table, or the bars of its numbers."""
+def facet_table(name: str, facets: Sequence[Facet] | None) -> ExportedTable:
+    """Return the values of a field with their counts as a table, or the bars of its numbers; empty without a facet."""
+    if not facets:
+        return plain_table([name, "count"], [])
+    facet = facets[0]
     if facet.bars is not None:
         return plain_table(["first", "last", "count"], [(bar.first, bar.last, bar.count) for bar in facet.bars])
     return plain_table([facet.field, "count"], [(one.value, one.count) for one in facet.values or ()])

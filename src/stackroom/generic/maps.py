@@ -8,6 +8,7 @@ Hidden records, and adult ones, have no place, and take no part in labels, colou
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -209,17 +210,16 @@ def map_operation(catalogues: Sequence[OpenCatalogue]) -> ToolSpec:
         description="The places of a catalogue's records on its map, with labels and colours.",
         params=MapParams,
         result=MapResult,
-        run=lambda principal, params: _show_map(
-            choose_catalogue(catalogues, principal, params.catalogue), params, principal
-        ),
+        run=partial(_show_map, catalogues),
         text=lambda result: f"{result.catalogue}: {result.state}",
         cacheable=False,
         is_listed=False,
     )
 
 
-def _show_map(catalogue: OpenCatalogue, params: MapParams, principal: Principal) -> MapResult:
+def _show_map(catalogues: Sequence[OpenCatalogue], principal: Principal, params: MapParams) -> MapResult:
     """Return a map, or why there is none; to callers who see the same, until something changes, it is made once."""
+    catalogue = choose_catalogue(catalogues, principal, params.catalogue)
     view = catalogue.view()
     placed = catalogue.map.find(view.reader)
     if placed is None:
@@ -228,14 +228,8 @@ def _show_map(catalogue: OpenCatalogue, params: MapParams, principal: Principal)
     scope = shown_scope(view, principal.visibility)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
-    visible = VisibleMap(
-        view=view,
-        scope=scope,
-        keys=seen[is_there],
-        places=placed.places[rows[is_there]],
-        words=placed.words,
-        unplaced=int(np.count_nonzero(~is_there)),
-    )
+    keys, places, unplaced = seen[is_there], placed.places[rows[is_there]], int(np.count_nonzero(~is_there))
+    visible = VisibleMap(view=view, scope=scope, keys=keys, places=places, words=placed.words, unplaced=unplaced)
     digest = sha256(visible.keys.tobytes() + visible.unplaced.to_bytes(8)).digest()
     made = placed.finished.find_or_make((digest, params), lambda: visible.finish(params))
     return MapResult(catalogue=catalogue.name, state="ready", **made)

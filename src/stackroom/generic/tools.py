@@ -5,11 +5,11 @@ a record with id, title, text, url and metadata. The page asks the same tools ov
 that it draws; `map` is for pages alone, and `GET /v1/export` gives what a search lists, or figures, as a file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import orjson
@@ -25,7 +25,6 @@ from stackroom.generic.export import (
     ExportFormat,
     facet_table,
     figures_table,
-    plain_table,
     table_of,
     to_download,
 )
@@ -52,6 +51,7 @@ from stackroom.recommend.recommender import Placing
 from stackroom.search.names import page_forms
 from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
+from stackroom.toml_text import load_packaged
 from stackroom.tools import merge
 from stackroom.tools.catalogue import (
     ByCatalogue,
@@ -82,9 +82,10 @@ from stackroom.tools.reading import (
     words_conditions,
     words_of_list,
 )
-from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
-from stackroom.tools.spec import ToolSpec, explanation_lines, validate_fields
+from stackroom.tools.result_text import catalogue_tool
+from stackroom.tools.spec import ToolResult, ToolSpec, explanation_lines, validate_fields
 
+DESCRIPTIONS: Final = load_packaged("stackroom.generic", "tools.toml")
 MOST_GROUPS = 1_000_000  # the most groups of a file
 
 
@@ -129,7 +130,7 @@ class GenericTools:
         if params.facet:
             counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
             facets = self.search(principal, counted).facets
-            return facet_table(facets[0]) if facets else plain_table([params.facet, "count"], [])
+            return facet_table(params.facet, facets)
         chosen, _ = self._chosen(params)
         scoped, readings = _read(chosen, params, principal)
         view = only_view(scoped.views, "catalogue")
@@ -172,9 +173,8 @@ class GenericTools:
         reader = target.reader
         vectors = own.vectors(list(own.find([record.id], scope=scope).values()))
         if reader.model is None or reader.model != own.model or not np.any(vectors):
-            raise InputError(
-                f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
-            )
+            why = "vectors are missing or by different models"
+            raise InputError(f"'{params.id}' cannot be compared with '{target.name}': {why}")
         end = min(params.start + params.limit, merge.FURTHEST)
         within = scope if is_adult(record, view.spec) else merge.shown_scope(target, principal.visibility)
         (ranking,) = reader.nearest(vectors, scope=within, limit=merge.depth_for(params.start, params.limit) + 1)
@@ -283,11 +283,9 @@ class GenericTools:
         stated, asked = (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
         views = ask_each(asked, OpenCatalogue.view).found
         for find in (CatalogueView.find_stated, _find_titled):
-            having = [
-                FoundRecord(view, record) for view in views.values() if (record := find(view, stated, scope=scope))
-            ]
-            if len(having) == 1:
-                return having[0]
+            found = [FoundRecord(view, one) for view in views.values() if (one := find(view, stated, scope=scope))]
+            if len(found) == 1:
+                return found[0]
         if parsed and not page_forms(address):
             self._only(parsed[0])
         elif len(asked) > 1 and not page_forms(address):
@@ -315,9 +313,9 @@ def generic_tools(
     """
     tools = GenericTools(catalogues, media=media, own=own)
     asked = _listed_tools(tools, catalogues, has_media=bool(media))
-    explain = declare_catalogue_tool(
+    explain = catalogue_tool(
         name="explain",
-        description="Explain why a record is, or is not, in the answer of a tool.",
+        description=DESCRIPTIONS["explain"],
         params=WhyParams,
         result=ExplainResult,
         reads=tools.read_by_address,
@@ -339,11 +337,13 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     filters, definitions = {"type": "object", "description": filter_guide(specs)}, dict[str, Any]()
     if len(specs) == 1:  # its schema names the fields
         filters, definitions = filter_schema(*specs.values())
-    catalogue_tool = partial(
-        declare_catalogue_tool,
-        reads_more=lambda params: bool((has_media and params.include) or getattr(params, "area", "")),
-        text=json_text,
-    )
+
+    def declare(run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
+        known: dict[str, Any] = {"description": DESCRIPTIONS[run.__name__], "reads_more": reads_more, "text": json_text}
+        return catalogue_tool(name=run.__name__, run=run, **(known | declared))
+
+    def reads_more(params: Any) -> bool:
+        return bool((has_media and params.include) or getattr(params, "area", ""))
 
     def filters_now() -> dict[str, str]:
         """Return the description of `filters` with the bounds and values that the records have now."""
@@ -353,58 +353,21 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     def count_results(result: RecommendResult | SimilarResult) -> int:
         return len(result.results)
 
-    recommend = catalogue_tool(
-        name="recommend",
-        description="Recommend records: by liked and disliked ones, and wishes in plain words.",
-        params=RecommendParams,
-        result=RecommendResult,
-        reads=tools.read_by_taste,
-        run=tools.recommend,
-        recommends=tools.place,
-        count_of=count_results,
-    )
+    recommend = declare(tools.recommend, reads=tools.read_by_taste, recommends=tools.place, count_of=count_results)
     return [
-        catalogue_tool(
-            name="search",
-            description="Search one catalogue or all, by meaning and words: records, and passages of documents; "
-            "* lists all.",
-            params=SearchParams,
-            result=SearchResult,
+        declare(
+            tools.search,
             reads=tools.read_by_name,
-            run=tools.search,
             searches=tools.path,
             properties={"catalogue": {"type": "string", "enum": list(specs)}, "filters": filters},
             definitions=definitions,
             descriptions=filters_now,
             count_of=attrgetter("total"),
         ),
-        catalogue_tool(
-            name="fetch",
-            description="Read one record or passage whole, by its id in a result.",
-            params=FetchParams,
-            result=FetchResult,
-            reads=tools.read_by_address,
-            run=tools.fetch,
-        ),
-        catalogue_tool(
-            name="similar",
-            description="Find records similar in meaning to one, in its catalogue or another.",
-            params=SimilarParams,
-            result=SimilarResult,
-            reads=tools.read_by_address,
-            run=tools.similar,
-            count_of=count_results,
-        ),
+        declare(tools.fetch, reads=tools.read_by_address),
+        declare(tools.similar, reads=tools.read_by_address, count_of=count_results),
         *([recommend] if any(can_recommend(spec) for spec in specs.values()) else []),
-        catalogue_tool(
-            name="browse",
-            description="List catalogues, fields and values to filter by; count, average or sum records by group.",
-            params=BrowseParams,
-            result=BrowseResult,
-            reads=tools.read_by_name,
-            run=tools.browse,
-            text=browse_text,
-        ),
+        declare(tools.browse, reads=tools.read_by_name, text=browse_text),
     ]
 
 

@@ -180,9 +180,8 @@ class Recommender:
         unlike = reader.vectors(list(_found(refused)))
         taste = build_taste(reader, vectors, unlike, preferences, embedder=self.embedder)
         stated = (*request.conditions, *preferences.conditions)
-        asks_adult = asks_for_adult((*stated, *taste.conditions), spec) or any(
-            is_adult(r, spec) for r in liked.values()
-        )
+        likes_adult = any(is_adult(record, spec) for record in liked.values())
+        asks_adult = likes_adult or asks_for_adult((*stated, *taste.conditions), spec)
         wanted = _Wanted(
             reader=reader,
             spec=spec,
@@ -324,9 +323,8 @@ def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
     """Return the recommend section of a spec; raise InputError where there is none."""
     if spec.recommend is None:
-        raise InputError(
-            f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend; add one to its spec"
-        )
+        lacking = "has no [recommend] section, so it cannot recommend; add one to its spec"
+        raise InputError(f"catalogue '{spec.name}' {lacking}")
     return spec.recommend
 
 
@@ -335,10 +333,8 @@ def _without_meaning(spec: CatalogueSpec, catalogue: str) -> CatalogueSpec:
     recommend = require_recommend(spec)
     tags = recommend.taxonomy
     if not tags.fields:
-        raise ModelError(
-            f"catalogue '{catalogue or spec.name}' has no vectors, so it cannot recommend; build it again with an "
-            "embedding model"
-        )
+        lacking = "has no vectors, so it cannot recommend; build it again with an embedding model"
+        raise ModelError(f"catalogue '{catalogue or spec.name}' {lacking}")
     by_tags = tags.model_copy(update={"weight": tags.weight or 1.0})
     return replace(spec, recommend=recommend.model_copy(update={"semantic": 0.0, "taxonomy": by_tags}))
 

@@ -1,7 +1,6 @@
 """The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from stackroom.catalogue.column_words import plain_label
@@ -40,7 +39,11 @@ def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, thi
     kinds = (FieldType.INT, FieldType.FLOAT)
     numbers = [field for field in spec.column_fields if field.type in kinds and field.role is not FieldRole.TIME]
     values = _values_by_use(reader, spec, visibility, tag_field)
-    labels, has_numbers = _labels(numbers), partial(_has_numbers, reader, Scope(visibility=visibility))
+    labels, seen = _labels(numbers), Scope(visibility=visibility)
+
+    def has_numbers(name: str) -> bool:
+        return bool(name) and reader.count(seen.narrowed(Range(name, at_least=-GREATEST))) > 0
+
     lengths = {*words.units, *words.multiples, *words.lengths, *([length.field] if length else [])}
     lengths |= {total.count, total.each} if total else set()
     empty = frozenset(name for name in lengths if not has_numbers(name))
@@ -242,10 +245,6 @@ def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, flo
     """Return the words for the length of a whole record, in parts of the usual length where no record says it."""
     name, share = (total.count, 1 / total.usual) if total.each in empty else (f"{total.count}{TIMES}{total.each}", 1.0)
     return {word.lower(): (name, size * share) for word, size in total.words.items()}
-
-
-def _has_numbers(reader: ShelfReader, scope: Scope, name: str) -> bool:
-    return bool(name) and reader.count(scope.narrowed(Range(name, at_least=-GREATEST))) > 0
 
 
 def _by_choice(choices: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, str]]:

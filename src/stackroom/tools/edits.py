@@ -126,12 +126,7 @@ class MutateResult(PricedResult, GenericResult):
 
 
 def _result_of(
-    principal: Principal,
-    plan: EditPlan,
-    *,
-    token: str | None = None,
-    call_id: str | None = None,
-    notes: Sequence[str] = (),
+    principal: Principal, plan: EditPlan, *, token: str | None = None, call_id: str | None = None, notes: list[str]
 ) -> MutateResult:
     """Return the answer of a plan that was applied (with a call id) or previewed (with a token)."""
     seen = [change for change in plan.changes if is_visible(change, principal.visibility)]

@@ -71,10 +71,8 @@ class LayoutCatalogues:
             raise StorageError(f"'{stated[:200]}' was not found, but {' and '.join(unread)} cannot be read; try later")
         if len(having) > 1:
             names = [one.view.name for one in having]
-            raise InputError(
-                f"'{stated[:200]}' is in {' and '.join(names)}; give one of them as 'catalogue', or ask for "
-                f"'{names[0]}/{stated[:200]}'"
-            )
+            right = f"give one of them as 'catalogue', or ask for '{names[0]}/{stated[:200]}'"
+            raise InputError(f"'{stated[:200]}' is in {' and '.join(names)}; {right}")
         return having[0] if having else None
 
     def require_one(self, views: Mapping[str, CatalogueView], why: str) -> CatalogueView:

@@ -81,9 +81,8 @@ class CallerMedia:
                 failures.append(error)
         if failures:
             raise failures[0]
-        raise UnknownResourceError(
-            f"there is no {kind} of '{record_id[:200]}'; get the record to see what it has", uri=record_id[:200]
-        )
+        shown = record_id[:200]
+        raise UnknownResourceError(f"there is no {kind} of '{shown}'; get the record to see what it has", uri=shown)
 
     def find_file_in(self, catalogue: str, record_id: str, kind: MediaKind) -> MediaFile | None:
         """Return a file of a record of one catalogue; None where there is none that they may see."""
@@ -168,10 +167,5 @@ def _pictures_of(catalogue: OpenCatalogue) -> MediaSpec:
         found = catalogue.view().find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
         return find_picture(catalogue, found) if found else None
 
-    return MediaSpec(
-        catalogue=catalogue.name,
-        action=Action.ACCESS_CATALOG,
-        find=find,
-        known_among=lambda _principal, _ids: frozenset(),  # no records of theirs are played
-        has_audio=False,
-    )
+    action, known = Action.ACCESS_CATALOG, frozenset[str]()  # no records of theirs are played
+    return MediaSpec(catalogue=catalogue.name, action=action, find=find, known_among=lambda *_: known, has_audio=False)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -149,9 +150,8 @@ def search_scopes(
         reading = read.found[view.name]
         page = page_of(view, reading, vectors.get(view.name))
         if page.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
-            reading = read_question(
-                view, reading.asked, reading.given, as_words=reading.likely
-            )  # as words of the topic
+            as_words = reading.likely  # words of the topic
+            reading = read_question(view, reading.asked, reading.given, as_words=as_words)
             page = page_of(view, reading)
         return view, reading, page
 
@@ -264,9 +264,8 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
     for name, error in (unknown for one in found.values() for unknown in one.unknown.items()):
         if name not in known:  # to exclude what no catalogue has would do nothing, and nobody would be told
             raise error
-    readable = ByCatalogue(
-        found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]
-    )
+    skipped = [*views.skipped, *answers.skipped]
+    readable = ByCatalogue(found={name: views.found[name] for name in found}, skipped=skipped)
     left_out = [f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []
     said = by_catalogue({name: one.notes for name, one in found.items()}, among=len(found))
     scopes = {name: one.scope for name, one in found.items()}
@@ -277,12 +276,11 @@ def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | Inpu
     """Return the scope of a call in one catalogue, or the error of a value that it does not know and must have."""
     conditions: list[Condition] = []
     notes, unknown, visibility = list[str](), dict[str, InputError](), asked.visibility
+    resolve = partial(resolve_condition, visibility=visibility, label=asked.label)
     try:
         for condition in asked.conditions(view.spec):
             try:
-                named, said = resolve_condition(
-                    condition, view.reader, view.spec, visibility=visibility, label=asked.label
-                )
+                named, said = resolve(condition, view.reader, view.spec)
             except InputError as error:
                 if not isinstance(condition, NoneOf):
                     raise

@@ -215,7 +215,6 @@ def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
 @cache
 def _params_beside(params: type[GenericParams], variables: tuple[str, ...]) -> type[GenericParams] | None:
     """Return the parameters that are not in the path; None if all of them are."""
-    fields: dict[str, Any] = {
-        name: (field.annotation, field) for name, field in params.model_fields.items() if name not in variables
-    }
+    beside = {name: field for name, field in params.model_fields.items() if name not in variables}
+    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in beside.items()}
     return create_model(params.__name__, __base__=GenericParams, **fields) if fields else None

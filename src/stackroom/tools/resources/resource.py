@@ -111,9 +111,7 @@ def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]
         record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
         if record is None:
             return None
-        return ResourceContent(
-            mime_type="application/json", text=orjson.dumps(plain_record(record, view.spec)).decode()
-        )
+        return ResourceContent(mime_type=JSON, text=orjson.dumps(plain_record(record, view.spec)).decode())
 
     return [
         ResourceSpec(
