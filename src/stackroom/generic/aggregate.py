@@ -1,7 +1,4 @@
-"""Counts and figures of a catalogue's records by fields as a caller names them: `country`, `year/decade`, `price/10`.
-
-A record is in a group for each of its values; one without a value is in none. Groups have the filters that list them.
-"""
+"""Counts and figures of a catalogue's records by fields as callers name them: `country`, `year/decade`, `price/10`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

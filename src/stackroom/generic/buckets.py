@@ -1,8 +1,4 @@
-"""Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years and months.
-
-A bucket is an interval, so that a range filter finds exactly its records. Only buckets that have a record are listed.
-Figures are rounded so that 0.1 three times is 0.3.
-"""
+"""Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years and months."""
 
 import math
 from collections.abc import Sequence

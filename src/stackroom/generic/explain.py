@@ -1,8 +1,4 @@
-"""Explanations of an answer: why a record has its rank, or which condition or cut keeps it out.
-
-The tool that is asked decides what is found: it declares its path, which is run again for the record; one that
-recommends declares how it places a record.
-"""
+"""Explanations of an answer: why a record has its rank, or which condition or cut keeps it out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,8 +1,4 @@
-"""The filters of catalogues in one short description, which a model reads at every turn.
-
-Of several catalogues, each is named with its most useful fields; those with the same fields share an entry. Of one
-catalogue, whose schema names the fields, the description has the bounds and values. What has no room is in `browse`.
-"""
+"""The filters of catalogues in one short description, which a model reads at every turn."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

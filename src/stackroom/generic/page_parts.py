@@ -1,9 +1,4 @@
-"""The parts of answers that are for pages: of a result set its counts, facets and keys; of a catalogue what it is.
-
-Facets have the values of each field with counts, and the distribution of each number. Of a field that any of several
-values may be wanted of, and of a range, the choices already made are left aside in its own counts, so that further ones
-can be seen.
-"""
+"""The parts of answers that are for pages: of a result set its counts, facets and keys; of a catalogue what it is."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

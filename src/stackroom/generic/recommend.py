@@ -1,7 +1,4 @@
-"""`recommend`: records for liked and disliked ones and wishes in plain words, with the score that they are ordered by.
-
-Every catalogue with vectors or tags can be asked. Records are compared with those of the kinds that are liked.
-"""
+"""`recommend`: records for liked and disliked ones and wishes in plain words, with the score that orders them."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations.
-
-In words it is all of its fields, or the few that say most on one line.
-"""
+"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
 
 import json
 import math

@@ -1,8 +1,4 @@
-"""The instructions that a caller's assistant reads when it connects: which catalogues there are, and how to ask.
-
-They are of bounded length, however many catalogues are served, and have nothing of any record: names, titles and
-summaries of catalogues come from their specs.
-"""
+"""The instructions that an assistant reads when it connects: bounded in length, and with nothing of any record."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,8 +1,4 @@
-"""Tools over every catalogue of one layout: choosing a catalogue, and naming the catalogue of a record.
-
-Where one catalogue is served, nothing of this is seen. Where there are several, each tool takes an optional
-`catalogue`, a record may be named `CATALOGUE/ID`, and answers say which catalogue a record is from.
-"""
+"""Tools over every catalogue of one layout: choosing a catalogue, and naming the catalogue of a record."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

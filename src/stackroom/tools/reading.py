@@ -2,8 +2,6 @@
 
 What is sure, or likely, is applied and said. What was understood and cannot be checked is said. Filters of the call go
 before what its words state. A query in quotation marks, and the name of a record, state nothing.
-
-Here are lists of records without a search too: all that are in a scope, sorted by a field.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

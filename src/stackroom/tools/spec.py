@@ -1,7 +1,4 @@
-"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes that answers share.
-
-Arguments that are wrong get one message, short however much is wrong, and a blank or long query a note.
-"""
+"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes that answers share."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""The toolbox of a caller: tools and resources over the catalogues that they may see.
-
-Clients that allow only letters, digits, `_` and `-` in names know `catalog.mutate` as `catalog_mutate`.
-"""
+"""The toolbox of a caller: tools and resources over the catalogues that they may see."""
 
 import re
 import threading
