@@ -25,7 +25,7 @@ from stackroom.tools.filters import ADULT, KIND, filters_of, plain_number, shown
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import GenericResult
 
-MOST_DIMENSIONS = 2
+MOST_FIELDS = 2
 NAMES_SHOWN = 15
 COUNT, VALUE = "count", "value"
 DIRECTIONS = ("asc", "desc")

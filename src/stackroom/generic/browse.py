@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from stackroom.catalogue.spec import FieldSpec, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate import (
-    MOST_DIMENSIONS,
+    MOST_FIELDS,
     AggregateParts,
     Aggregation,
     ListWith,
@@ -43,7 +43,7 @@ class BrowseParams(PagedParams, DrawnParams):
     field: str | None = Field(default=None, description="List the values of this field")
     search: SearchText | None = Field(default=None, description="Only values like this")
     by: list[str] | None = Field(
-        default=None, max_length=MOST_DIMENSIONS, description="Fields to group by: country, year/decade, price/10"
+        default=None, max_length=MOST_FIELDS, description="Fields to group by: country, year/decade, price/10"
     )
     of: str | None = Field(default=None, description="Number field to average, sum, rank records by")
     filters: dict[str, Any] | None = Field(default=None, description="As in search")

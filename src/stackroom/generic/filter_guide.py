@@ -117,9 +117,14 @@ def facts_in_words(facts: Facts) -> str:
     return _cut("; ".join(f"{name} {fact}" for name, fact in facts.items()), FEWEST_CHARS)
 
 
-def advice_over(filters: Iterable[str], specs: Mapping[str, CatalogueSpec]) -> str:
-    """Return which catalogues have each of these filters; where one is in none, which filters there are."""
+def advice_over(filters: Iterable[str], specs: Mapping[str, CatalogueSpec], problems: Mapping[str, str]) -> str:
+    """Return the problem of the first catalogue that has all of these filters; else which catalogues have each of them.
+
+    Where one is in none, return which filters there are.
+    """
     known = {name: filters_of(spec) for name, spec in specs.items()}
+    if having := [name for name in problems if set(filters) <= known[name].keys()]:
+        return problems[having[0]]
     every = list(dict.fromkeys(field for fields in known.values() for field in fields))
     holders = {one: [name for name, fields in known.items() if meant(one, fields) in fields] for one in filters}
     for one, names in holders.items():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.column_words import label_of
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.browse import BrowsedCatalogue, CatalogueOverview, FirstRecord, OverviewField
+from stackroom.generic.browse import BrowsedCatalogue, BrowseResult, CatalogueOverview, FirstRecord, OverviewField
 from stackroom.generic.buckets import round_width, usual_range
 from stackroom.generic.record import describe_field, find_image, number_in_words, table_columns
 from stackroom.generic.result_set import ResultSet, count_left_out, list_ids, list_keys, only_view, search_keys
@@ -24,10 +24,10 @@ from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
 from stackroom.text.cells.values import bounds_of, text_of
-from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
 from stackroom.tools.filters import BOUNDS, KIND, filters_of, shown_number, useful_filters
 from stackroom.tools.media import CallerMedia, MediaKind
-from stackroom.tools.merge import CatalogueScopes
+from stackroom.tools.merge import CatalogueScopes, ScopeRequest, scope_of
 from stackroom.tools.reading import EVERY, is_list, list_in_scope, plain_reading, sortable_fields
 
 MOST_BARS = 24
@@ -242,7 +242,16 @@ LATEST_CHANGES = 100
 TAGS_SHOWN = 3
 
 
-def describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> BrowsedCatalogue:
+def describe_catalogues(
+    views: ByCatalogue[CatalogueView], everything: ScopeRequest, media: CallerMedia
+) -> BrowseResult:
+    """Return every catalogue in short; one that cannot be read is only named."""
+    each = ask_each(views.found, lambda view: _describe_catalogue(view, scope_of(view, everything)[0], media))
+    unread = [*views.skipped, *each.skipped]
+    return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
+
+
+def _describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> BrowsedCatalogue:
     """Return a catalogue in short; `scope` is that of a list without filters."""
     first = [one.record for one in list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page]
     title_of, seen = view.spec.title_of, Scope(visibility=scope.visibility)
@@ -260,9 +269,8 @@ def describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) ->
         changed_at=_changed_at(view, seen),
         fields=_describe_fields(view.spec),
     )
-    return BrowsedCatalogue(
-        name=view.name, title=view.spec.title, records=view.reader.count(seen), fields=[], overview=overview
-    )
+    records, title = view.reader.count(seen), view.spec.title
+    return BrowsedCatalogue(name=view.name, title=title, records=records, fields=[], overview=overview)
 
 
 def _changed_at(view: CatalogueView, seen: Scope) -> str | None:

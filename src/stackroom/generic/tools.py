@@ -20,20 +20,13 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import BrowseParams, BrowseResult, browse_catalogues, browse_text, of_one_catalogue
 from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
-from stackroom.generic.export import (
-    ExportedTable,
-    ExportFormat,
-    facet_table,
-    figures_table,
-    table_of,
-    to_download,
-)
+from stackroom.generic.export import ExportedTable, ExportFormat, facet_table, figures_table, table_of, to_download
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
-from stackroom.generic.page_parts import describe_catalogue, result_parts
+from stackroom.generic.page_parts import describe_catalogues, result_parts
 from stackroom.generic.recommend import RecommendParams, RecommendResult, place_by_taste, recommend_by_taste
 from stackroom.generic.record import RankedRecord, RecordForm, draw_record, fetch_record, shape_records
-from stackroom.generic.result_set import answer_notes, find_page, list_keys, only_view, understood_of
+from stackroom.generic.result_set import Readings, answer_notes, find_page, list_keys, only_view, understood_of
 from stackroom.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -53,35 +46,11 @@ from stackroom.search.values import is_adult
 from stackroom.text.normalise import meant
 from stackroom.toml_text import load_packaged
 from stackroom.tools import merge
-from stackroom.tools.catalogue import (
-    ByCatalogue,
-    CatalogueView,
-    FoundRecord,
-    OpenCatalogue,
-    ask_each,
-    get_catalogue,
-    parse_address,
-    unread_notes,
-)
+from stackroom.tools.catalogue import CatalogueView, FoundRecord, OpenCatalogue, ask_each, get_catalogue, parse_address
 from stackroom.tools.endpoint import Download, Endpoint, EndpointRequest, QueryParams
-from stackroom.tools.filters import (
-    filter_schema,
-    filters_of,
-    includes_adult,
-    parse_exclusions,
-    parse_filters,
-    require_excludable,
-)
+from stackroom.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
 from stackroom.tools.media import CallerMedia, MediaSpec
-from stackroom.tools.reading import (
-    EVERY,
-    ReadQuestion,
-    is_list,
-    plain_reading,
-    read_question,
-    words_conditions,
-    words_of_list,
-)
+from stackroom.tools.reading import EVERY, is_list, plain_reading, read_question, words_conditions, words_of_list
 from stackroom.tools.result_text import catalogue_tool
 from stackroom.tools.spec import ToolResult, ToolSpec, explanation_lines, validate_fields
 
@@ -234,15 +203,9 @@ class GenericTools:
         if params.has_figures or is_limited:  # what a search finds, in place of everything that can be seen
             scoped = merge.scope_each(views, _asked(params, principal))
         if params.include:
-            return self._overviews(scoped.views, principal)
+            everything = _asked(SearchParams(query=EVERY), principal)
+            return describe_catalogues(scoped.views, everything, CallerMedia(principal, self._media))
         return browse_catalogues(self._catalogues, scoped, params, notes)
-
-    def _overviews(self, views: ByCatalogue[CatalogueView], principal: Principal) -> BrowseResult:
-        """Return every catalogue in short, for pages; one that cannot be read is only named."""
-        media, everything = CallerMedia(principal, self._media), _asked(SearchParams(query=EVERY), principal)
-        each = ask_each(views.found, lambda view: describe_catalogue(view, merge.scope_of(view, everything)[0], media))
-        unread = [*views.skipped, *each.skipped]
-        return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
@@ -271,9 +234,7 @@ class GenericTools:
         specs = {each: one.spec for each, one in self._catalogues.items()}
         problems = {each: problem for each, spec in specs.items() if (problem := _filter_problem(filters, spec))}
         if len(problems) == len(specs):
-            having = [each for each in problems if set(filters) <= set(filters_of(specs[each]))]
-            advice = problems[having[0]] if having else advice_over(filters, specs)
-            raise InputError(f"no catalogue has these filters; {advice}")
+            raise InputError(f"no catalogue has these filters; {advice_over(filters, specs, problems)}")
         notes = [f"not searched, without these filters: {', '.join(problems)}"] if problems else []
         return {each: one for each, one in self._catalogues.items() if each not in problems}, notes
 
@@ -390,7 +351,7 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal) -> merge.S
 
 def _read(
     chosen: Mapping[str, OpenCatalogue], params: SearchParams, principal: Principal
-) -> tuple[merge.CatalogueScopes, Mapping[str, ReadQuestion]]:
+) -> tuple[merge.CatalogueScopes, Readings]:
     """Return how each catalogue reads a call, in its order, and the scope in which it answers; a list is not read."""
     scoped = merge.scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
     scopes, is_read = dict(scoped.scopes), params.read_conditions and not (params.ids or is_list(params.query))
