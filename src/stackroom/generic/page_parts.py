@@ -214,12 +214,8 @@ def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
     """Return the parts of an answer for pages that are asked for."""
     parts: dict[str, Any] = {}
     if "counts" in params.include:
-        parts = {
-            "only_orders": found.only_orders,
-            "listed": found.listed,
-            "left_out": count_left_out(scoped.views.found, scoped.scopes),
-            "by_catalogue": dict(found.by_catalogue),
-        }
+        parts = {"only_orders": found.only_orders, "listed": found.listed, "by_catalogue": dict(found.by_catalogue)}
+        parts["left_out"] = count_left_out(scoped.views.found, scoped.scopes)
     if "facets" in params.include:
         view = only_view(scoped.views, "facets")
         query = "" if is_list(params.query) or found.only_orders else params.query

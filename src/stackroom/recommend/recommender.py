@@ -359,18 +359,12 @@ def _candidates(reader: ShelfReader, taste: Taste, left_out: Set[Key], scope: Sc
     if len(wanted) > 1:
         scopes.append(scope.narrowed(*wanted))
     best: dict[Key, float] = {}
-    for one in scopes:
-        best.update(_neighbours(reader, taste.vectors, left_out, one, limit))
-    return best
-
-
-def _neighbours(reader: ShelfReader, tastes: Vector, left_out: Set[Key], scope: Scope, limit: int) -> dict[Key, float]:
-    """Return the nearest neighbours of each taste that are in scope and not left out, with their best cosine."""
-    best: dict[Key, float] = {}
-    for ranking in reader.nearest(tastes, scope=scope, limit=limit + len(left_out)):
-        kept = [one for one in ranking.best if one.key not in left_out][:limit]
-        for one in kept:
-            best[one.key] = max(one.score, best.get(one.key, -1.0))
+    for within in scopes:
+        near: dict[Key, float] = {}  # the nearest neighbours of each taste, with their best cosine
+        for ranking in reader.nearest(taste.vectors, scope=within, limit=limit + len(left_out)):
+            for one in [one for one in ranking.best if one.key not in left_out][:limit]:
+                near[one.key] = max(one.score, near.get(one.key, -1.0))
+        best |= near
     return best
 
 

@@ -48,8 +48,8 @@ class Signals(Generic[SignalT]):
 
     def similarity_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
         """Return what each signal adds to the similarity; the shares of all add up to 1."""
-        weighed = {"taxonomy": spec.taxonomy, "temporal": spec.temporal, "format": spec.format}
-        weights = {"semantic": spec.semantic, **{name: section.weight for name, section in weighed.items()}}
+        weights = {"semantic": spec.semantic, "taxonomy": spec.taxonomy.weight, "temporal": spec.temporal.weight}
+        weights["format"] = spec.format.weight
         fame = spec.popularity.weight if self.popularity is not None else 0.0
         total = sum(weights.values()) or 1.0
         parts = {name: (1 - fame) * weight / total * getattr(self, name) for name, weight in weights.items()}

@@ -86,7 +86,11 @@ class PricedParams(ToolParams):
     """The most that the text of a call without a budget takes; as JSON the same is longer."""
 
     max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
-        None, alias="max_tokens", ge=LEAST_TOKENS, le=MOST_TOKENS, description="Longest answer, in tokens of 4 bytes"
+        default=None,
+        alias="max_tokens",
+        ge=LEAST_TOKENS,
+        le=MOST_TOKENS,
+        description="Longest answer, in tokens of 4 bytes",
     )
 
     @property

@@ -288,14 +288,8 @@ def _request_of(change: ChangeParams | MutateParams, params: MutateParams, place
     action = change.action or params.action
     if action is None:
         raise InputError(place.locate(f"'action' is missing; one of {', '.join(EditAction)}", ()))
-    return EditRequest(
-        action=action,
-        id=change.id,
-        kind=change.kind or params.kind,
-        fields=change.fields or {},
-        cascade=change.cascade or params.cascade,
-        place=place,
-    )
+    kind, cascade = change.kind or params.kind, change.cascade or params.cascade
+    return EditRequest(action=action, id=change.id, kind=kind, fields=change.fields or {}, cascade=cascade, place=place)
 
 
 def _with_ids(
