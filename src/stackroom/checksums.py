@@ -20,8 +20,7 @@ BLOCK_BYTES = 1 << 20
 KEY = "checksum"
 SEAL_ENDING = ".checksum"
 
-Pace = Callable[[], None]
-"""A function called after each block that was read; it may wait, or raise to end the reading."""
+Pace = Callable[[], None]  # a function called after each block that was read; it may wait, or raise to end the reading
 
 
 def keep_going() -> None:
@@ -35,8 +34,7 @@ class FileSum(NamedTuple):
     sha256: str
 
 
-Sums = Mapping[str, FileSum]
-"""Checksums by the names of files, relative to one folder."""
+Sums = Mapping[str, FileSum]  # checksums by the names of files, relative to one folder
 
 
 class DamagedChecksumsError(ValueError):
@@ -181,13 +179,10 @@ def _sum_of_members(value: Mapping[str, Any]) -> str:
 class SealState(StrEnum):
     """The state of a file that is sealed while nothing writes to it."""
 
-    UNSEALED = "unsealed"
-    """It was written to since, or never sealed."""
+    UNSEALED = "unsealed"  # it was written to since, or never sealed
     WHOLE = "whole"
-    CHECKED = "checked"
-    """Whole, and its content was checked when it was sealed."""
-    CHANGED = "changed"
-    """It has another content than when it was sealed, although nothing of ours wrote to it."""
+    CHECKED = "checked"  # whole, and its content was checked when it was sealed
+    CHANGED = "changed"  # it has another content than when it was sealed, although nothing of ours wrote to it
 
 
 class Seal:

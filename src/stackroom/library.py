@@ -49,10 +49,8 @@ OWN_WORDS = ("title", "summary", "editable")
 MEMBERS = ("spec", "shelf", "sources", "model", "declaration", *OWN_WORDS)
 """The members of a marker; `shelf` is in those of earlier libraries."""
 REMOVED_FOLDER = ".removed"
-KEPT_S = 86_400.0
-"""How long a removed catalogue is kept."""
-LOOK_AGAIN_S = 1.0
-"""How long a file that says little is taken for unchanged."""
+KEPT_S = 86_400.0  # how long a removed catalogue is kept
+LOOK_AGAIN_S = 1.0  # how long a file that says little is taken for unchanged
 T = TypeVar("T")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -65,8 +63,7 @@ class Installed:
     spec_name: str
     folder: Path
     sources: tuple[str, ...] = ()
-    model: str = ""
-    """The name of the embedding model that was chosen for it; empty where none was."""
+    model: str = ""  # the name of the embedding model that was chosen for it; empty where none was
     title: str = ""
     summary: str = ""
     editable: bool | None = None

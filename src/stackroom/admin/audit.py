@@ -19,8 +19,7 @@ from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.tools.operation import CommandOption, ListParams, OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult, one_of
 
-CHECKED_S = 2.0
-"""How long one call checks rows."""
+CHECKED_S = 2.0  # how long one call checks rows
 LONGEST_TEXT = 200
 
 

@@ -17,8 +17,7 @@ from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_c
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
-CHECK_S = 3.0
-"""Time limit for the check of one catalogue."""
+CHECK_S = 3.0  # time limit for the check of one catalogue
 LONGEST_DETAIL = 500
 
 

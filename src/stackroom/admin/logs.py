@@ -21,12 +21,10 @@ RECENT = "recent"
 ERRORS = "errors"
 KEPT_LINES = 1_000
 KEPT_ERRORS = 200
-FIELDS = "stackroom"
-"""The attribute of a log record that has its fields."""
+FIELDS = "stackroom"  # the attribute of a log record that has its fields
 SAID_BY_FIELDS = "stackroom_said_by_fields"
 """The attribute of a log record whose message says nothing that its fields do not."""
-LogLine = tuple[int, dict[str, Any]]
-"""The number of a line since the server started, and the line as JSON values."""
+LogLine = tuple[int, dict[str, Any]]  # the number of a line since the server started, and the line as JSON values
 
 
 class LogRing(logging.Handler):

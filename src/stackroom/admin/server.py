@@ -36,8 +36,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 STATUS_FILE = Path("/proc/self/status")
-IN_USE = timedelta(days=1)
-"""How recently a token was used that is listed with the sessions."""
+IN_USE = timedelta(days=1)  # how recently a token was used that is listed with the sessions
 OF_ONE_PROCESS = {
     "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
     "memory": "of this process; other servers of this library have their own",
@@ -126,18 +125,13 @@ class ServerTool:
 
     settings: Settings
     started_at: datetime
-    catalogues: Callable[[], Sequence[OpenCatalogue]]
-    """Returns the catalogues that are served."""
-    identities: Callable[[], Sequence[Identity]] = tuple
-    """Returns the identity behind each open stream."""
-    problems: Callable[[], Mapping[str, str]] = dict
-    """Returns the degraded parts, each with the reason."""
-    counters: Callable[[], Mapping[str, int | float]] = dict
-    """Returns figures such as running calls and dropped events."""
+    catalogues: Callable[[], Sequence[OpenCatalogue]]  # returns the catalogues that are served
+    identities: Callable[[], Sequence[Identity]] = tuple  # returns the identity behind each open stream
+    problems: Callable[[], Mapping[str, str]] = dict  # returns the degraded parts, each with the reason
+    counters: Callable[[], Mapping[str, int | float]] = dict  # returns figures such as running calls and dropped events
     credentials: Callable[[datetime], Sequence[Credential]] = lambda _used_since: ()
     """Returns the sessions that have not ended, and the tokens that were used since a time."""
-    audit: AuditLog | None = None
-    """The audit; None where there is none."""
+    audit: AuditLog | None = None  # the audit; None where there is none
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def query(self, principal: Principal, params: ServerParams) -> ServerResult:

@@ -31,27 +31,20 @@ from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 
 MICROSECONDS = 1_000_000
-UNKNOWN = ""
-"""The catalogue of an event whose catalogue is not known."""
+UNKNOWN = ""  # the catalogue of an event whose catalogue is not known
 MOST_NAMES = 1_000
-FORMER = " (deleted)"
-"""Follows the name of a user who was deleted before another of that name was created."""
-Page = tuple[list[dict[str, Any]], int]
-"""Rows, and how many there are in all."""
+FORMER = " (deleted)"  # follows the name of a user who was deleted before another of that name was created
+Page = tuple[list[dict[str, Any]], int]  # rows, and how many there are in all
 LIMITS = BatchLimits(group_rows=500, group_s=0.5)
-MOST_KEPT = 1_000_000
-"""How many events are kept; beyond that the oldest are removed."""
-COUNTED_EVERY = 10_000
-"""How many events are written between two checks whether there are too many."""
+MOST_KEPT = 1_000_000  # how many events are kept; beyond that the oldest are removed
+COUNTED_EVERY = 10_000  # how many events are written between two checks whether there are too many
 LONGEST_SUBJECT = 200
 LONGEST_NAME = 100
 COLUMNS = tuple(column for column in events.c if column is not events.c.number)
 QUERY = "query"
 CATALOGUE = "catalogue"
-EVERYTHING = "*"
-"""The query of a list, which searches for nothing."""
-NOT_SEARCHES = ("debug.", "analytics.", "users.")
-"""Prefixes of tools whose `query` argument is not a search."""
+EVERYTHING = "*"  # the query of a list, which searches for nothing
+NOT_SEARCHES = ("debug.", "analytics.", "users.")  # prefixes of tools whose `query` argument is not a search
 
 
 class EventKind(StrEnum):
@@ -60,8 +53,7 @@ class EventKind(StrEnum):
     SEARCH = "search"
     PLAY = "play"
     DOWNLOAD = "download"
-    SERVE = "serve"
-    """An answer that is neither a search nor a play: a record, a resource, a file."""
+    SERVE = "serve"  # an answer that is neither a search nor a play: a record, a resource, a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +63,12 @@ class Event:
     at: datetime
     kind: EventKind
     user: str
-    subject: str = ""
-    """Its subject: the query, the id of the record, the download or the URI."""
+    subject: str = ""  # its subject: the query, the id of the record, the download or the URI
     catalogue: str = ""
     tool: str = ""
-    results: int | None = None
-    """How many records a search found; None if unknown."""
-    seconds: float = 0
-    """How long a record was played."""
-    bytes: int = 0
-    """The size of the answer, or of the downloaded files."""
+    results: int | None = None  # how many records a search found; None if unknown
+    seconds: float = 0  # how long a record was played
+    bytes: int = 0  # the size of the answer, or of the downloaded files
     duration_ms: float = 0.0
 
 
@@ -212,8 +200,7 @@ class EventSpan:
 
     user: str | None = None
     since: datetime | None = None
-    until: datetime | None = None
-    """The end, exclusive."""
+    until: datetime | None = None  # the end, exclusive
     visibility: Visibility = field(default=SEES_EVERYTHING)
     """Catalogues that are hidden from the caller; their events are not counted.
 

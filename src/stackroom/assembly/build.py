@@ -104,13 +104,11 @@ def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_O
 if TYPE_CHECKING:
     from stackroom.assembly.self_grading import UpdateGuard
 
-FIND_GUARD = "stackroom.assembly.self_grading:find_guard"
-"""Loaded for catalogues that were graded: it searches."""
+FIND_GUARD = "stackroom.assembly.self_grading:find_guard"  # loaded for catalogues that were graded: it searches
 MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
 READ_OTHERWISE = "the table is read with other options; removed records of the former reading: {}"
-WAIT_S = 10.0
-"""How long the update of a graded catalogue waits for another process that embeds."""
+WAIT_S = 10.0  # how long the update of a graded catalogue waits for another process that embeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +207,7 @@ class _Update:
     embedder: Embedder | None
     request: IngestRequest
     guard: UpdateGuard | None
-    adopted: str | None
-    """The source whose place this one takes."""
+    adopted: str | None  # the source whose place this one takes
     replaces_samples: bool = field(kw_only=True)
 
     def run(self, progress: Progress) -> IngestReport:

@@ -45,8 +45,7 @@ from stackroom.sources.port import RowSource
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.health import check_catalogue
 
-RowsRead = Callable[[int], None]
-"""Called with the number of rows read so far; may raise to stop reading."""
+RowsRead = Callable[[int], None]  # called with the number of rows read so far; may raise to stop reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +157,7 @@ class MaintainedLibrary:
         return sorted({*(installed.name for installed in library.list_installed()), *library.check()})
 
 
-Work = Callable[[MaintainedLibrary, JobContext], None]
-"""What a job does; its docstring is what is shown of the job."""
+Work = Callable[[MaintainedLibrary, JobContext], None]  # what a job does; its docstring is what is shown of the job
 
 
 def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:

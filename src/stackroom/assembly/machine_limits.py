@@ -8,8 +8,7 @@ from pathlib import Path
 
 from stackroom.errors import StorageError
 
-LEAST_FREE_BYTES = 100 * 2**20
-"""With less room, the disk is reported before writes fail."""
+LEAST_FREE_BYTES = 100 * 2**20  # with less room, the disk is reported before writes fail
 PROBE_BYTES = 64 * 2**10
 CANNOT_BE_WRITTEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 """Errors of a library that is only read, which is no fault."""

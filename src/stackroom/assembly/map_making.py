@@ -13,8 +13,7 @@ from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.port import Shelf, ShelfReader
 
 LOCK_FILE = "map.lock"
-WAIT_S = 300.0
-"""How long one that lays out a map waits for another that does."""
+WAIT_S = 300.0  # how long one that lays out a map waits for another that does
 NO_VECTORS = "it has no vectors, so it has no map"
 NOT_MADE = "the map could not be kept: {}"
 
@@ -25,8 +24,7 @@ class MapReport:
 
     records: int
     is_made: bool
-    changed: int = 0
-    """How many records are new, changed or gone since it was laid out."""
+    changed: int = 0  # how many records are new, changed or gone since it was laid out
 
     def __str__(self) -> str:
         if not self.records:

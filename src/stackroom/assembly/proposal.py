@@ -98,11 +98,9 @@ def name_of(location: str, *, table: str | None = None) -> str:
     return catalogue_name(f"{stem} {table}" if table else stem)
 
 
-WHOLE_CELLS = 400_000
-"""The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
+WHOLE_CELLS = 400_000  # the number of cells up to which a table is read whole to infer its spec, in one to two seconds
 SAMPLE_HEAD = 2000
-SAMPLE_READ = 200_000
-"""Rows of a larger table: the first ones, which are all kept, and the last row looked at."""
+SAMPLE_READ = 200_000  # rows of a larger table: the first ones, which are all kept, and the last row looked at
 SHOWN_RECORDS = 10
 MOST_COLUMNS = 5_000
 
@@ -124,10 +122,8 @@ class ProfiledTable:
     source: str
     rows: Sequence[Mapping[str, Any]]
     columns: Sequence[ColumnProfile]
-    id_column: str | None
-    """The primary key that the source declares, if it does."""
-    origins: Mapping[str, str]
-    """The columns that the source joins from other tables, and where each is from."""
+    id_column: str | None  # the primary key that the source declares, if it does
+    origins: Mapping[str, str]  # the columns that the source joins from other tables, and where each is from
     notes: tuple[Note, ...] = ()
 
     def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:

@@ -23,8 +23,7 @@ from stackroom.sources.port import RowSource
 from stackroom.text.cells.values import is_nothing
 
 COMPARED = 500
-LEAST_ALIKE = 0.8
-"""The share of a column's values that the field has as well."""
+LEAST_ALIKE = 0.8  # the share of a column's values that the field has as well
 Rows = Sequence[Mapping[str, Any]]
 
 

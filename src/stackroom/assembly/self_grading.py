@@ -41,8 +41,7 @@ from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, BuildableShelf, Change, Delete, ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 
-Asking = Callable[[int, int], None]
-"""Called with the number of questions asked so far, and of all."""
+Asking = Callable[[int, int], None]  # called with the number of questions asked so far, and of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +112,7 @@ def keep_own_questions(app: App, name: str, file: Path) -> int:
 
 LEDGER_COPY = "ledger.sqlite.new"
 FEW_CHANGES = 20
-FEW_CHANGES_SHARE = 0.01
-"""An update of so few records, or of such a share of them, is not graded."""
+FEW_CHANGES_SHARE = 0.01  # an update of so few records, or of such a share of them, is not graded
 CHANGES_AT_ONCE = 1_000
 
 

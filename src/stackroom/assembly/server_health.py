@@ -37,8 +37,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 LEEWAY = timedelta(hours=1)
 FORGOTTEN_AFTER = timedelta(days=32)
 """A failure that no later run followed counts no longer: the job is gone, as that of a catalogue that was removed."""
-WAITED_TOO_LONG_S = 900.0
-"""Vectors wait too long when nothing was written to their catalogue for so long."""
+WAITED_TOO_LONG_S = 900.0  # vectors wait too long when nothing was written to their catalogue for so long
 ENDS_SOON = timedelta(days=14)
 DAY_S = 86_400.0
 SAMPLE_S = 60.0
@@ -186,8 +185,7 @@ TOKENS = "tokens"
 WATCH_S = 60.0
 OK = "ok"
 PROBE_TEXT = "health"
-STILL_S = 120.0
-"""A round of the scheduler that has not ended for so long stands still."""
+STILL_S = 120.0  # a round of the scheduler that has not ended for so long stands still
 
 FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, OPEN_FILES: 2.0, DISK: 5.0, EMBEDDING: 5.0, JOBS: 5.0}
 """How long the result of a check is kept."""

@@ -331,15 +331,11 @@ class OpenedCatalogues:
         return [name for name in self.unserved if name in installed and installed[name].spec_name == package]
 
 
-LOOKS_BETWEEN_TRIES = 10
-"""A catalogue that could not be opened is tried again after so many looks at the library."""
-GONE_S = 600.0
-"""A catalogue whose folder is gone for so long is taken for removed."""
-KEPT_OPEN = 50
-"""The most catalogues that stay open from the start; more are opened by the first call that reads them."""
+LOOKS_BETWEEN_TRIES = 10  # a catalogue that could not be opened is tried again after so many looks at the library
+GONE_S = 600.0  # a catalogue whose folder is gone for so long is taken for removed
+KEPT_OPEN = 50  # the most catalogues that stay open from the start; more are opened by the first call that reads them
 PROBE_WAIT_S = 2.0
-PROBED_S = 15.0
-"""How long a read of one record of each catalogue counts for its present state."""
+PROBED_S = 15.0  # how long a read of one record of each catalogue counts for its present state
 
 
 class ServedLibrary:

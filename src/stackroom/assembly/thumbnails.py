@@ -24,13 +24,10 @@ from stackroom.tools.media import WEB, find_file, find_roots, thumbnail_path
 WIDEST, HIGHEST = 400, 600
 MOST_PIXELS = 60_000_000
 MOST_BYTES = 16_000_000
-MOST_THUMBNAILS = 20_000
-"""How many a catalogue has; of more pictures, those of the records that are known best."""
+MOST_THUMBNAILS = 20_000  # how many a catalogue has; of more pictures, those of the records that are known best
 FETCHED_AT_ONCE = 6
-FETCH_S = 600.0
-"""How long one build fetches pictures; the next one goes on."""
-MOST_FAILURES = 20
-"""How many more pictures may fail than come before fetching is given up."""
+FETCH_S = 600.0  # how long one build fetches pictures; the next one goes on
+MOST_FAILURES = 20  # how many more pictures may fail than come before fetching is given up
 LIMITS = FetchLimits(max_bytes=MOST_BYTES, stall_s=5.0, total_s=20.0, connect_s=5.0)
 NOT_INSTALLED = "pictures are shown as they are, and none is fetched: small copies need Pillow (`pip install pillow`)"
 NOT_MADE = "{:,} pictures have no small copy: {}"

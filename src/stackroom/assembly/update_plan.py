@@ -19,8 +19,7 @@ from stackroom.shelf.port import Op, PastChange, never_stop
 from stackroom.shelf.store_place import STORE_FILE, has_records_file
 from stackroom.sources.port import RowSource
 
-SHOWN = 10
-"""How many records of each kind of change, and how many rejected rows, are shown."""
+SHOWN = 10  # how many records of each kind of change, and how many rejected rows, are shown
 AT_ONCE = 1_000
 OF_ITS_OWN = (PLACE_FILE, f"{STORE_FILE}*", f"{LEDGER_FILE}*", INDEX_FOLDER, "golden.jsonl", "*lock")
 """Files that are not copied: copied apart, built anew, or not needed to see what changes."""

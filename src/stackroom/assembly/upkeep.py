@@ -31,19 +31,14 @@ logger = logging.getLogger(__name__)
 
 FIRST_S = 5.0
 AGAIN_S = 30.0
-SHARE = 0.003
-"""The share of one core that it takes."""
-RELEASE_CHECKER = "stackroom.packs.places:ReleaseChecker"
-"""Slow to import; loaded when the task runs."""
+SHARE = 0.003  # the share of one core that it takes
+RELEASE_CHECKER = "stackroom.packs.places:ReleaseChecker"  # slow to import; loaded when the task runs
 FIRST_CHECK_S = 10.0
-PAUSE_S = 600.0
-"""The pause before it sees again whether a check is due; catalogues may have come meanwhile."""
+PAUSE_S = 600.0  # the pause before it sees again whether a check is due; catalogues may have come meanwhile
 FIRST_MAP_S = 10.0
 MAP_LOOK_S = 5.0
-QUIET_LOOKS = 2
-"""A catalogue is quiet when so many looks found the same state."""
-LOOKS_FOR_VECTORS = 12
-"""And when so many did, where records await their vectors."""
+QUIET_LOOKS = 2  # a catalogue is quiet when so many looks found the same state
+LOOKS_FOR_VECTORS = 12  # and when so many did, where records await their vectors
 LONGEST_MAP_S = 3_600.0
 GRACE = timedelta(minutes=10)
 """How old the note of a call has to be: a younger one may be of a call that another server is still running."""

@@ -75,8 +75,7 @@ class TableState(StrEnum):
     """The stages of an uploaded table."""
 
     RECEIVING = "receiving"
-    RECEIVED = "received"
-    """To update a catalogue, when its owner has seen what would change."""
+    RECEIVED = "received"  # to update a catalogue, when its owner has seen what would change
     BUILDING = "building"
     BUILT = "built"
     FAILED = "failed"
@@ -114,16 +113,13 @@ class TablesResult(EndpointResult):
 logger = logging.getLogger(__name__)
 
 FOLDER = "tables"
-PIECE_BYTES = 2 * 2**20
-"""The size of a piece that is suggested; the largest body of the server is twice that."""
+PIECE_BYTES = 2 * 2**20  # the size of a piece that is suggested; the largest body of the server is twice that
 MOST_TABLES = 8
 MOST_PROCESSES = 2
 LOOK_S, DAY_S = 30.0, 86_400.0
 END_S = 10.0
-ROOM = 3
-"""How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
-LEAST_FREE_BYTES = 200 * 2**20
-"""The bytes that stay free beside that."""
+ROOM = 3  # how many times the size of a file has to be free: for the file, the catalogue and its indexes
+LEAST_FREE_BYTES = 200 * 2**20  # the bytes that stay free beside that
 UNSAFE = re.compile(r"[^\w.-]+")
 LONGEST_NAME_BYTES = 200
 SUFFIXES = [*ENDINGS, *(f"{ending}{packed}" for ending in ENDINGS for packed in COMPRESSED)]
@@ -136,8 +132,7 @@ class _Table:
     id: str
     owner: str
     path: Path
-    file: str
-    """The name of the file as its sender wrote it."""
+    file: str  # the name of the file as its sender wrote it
     catalogue: str
     size_bytes: int
     created_at: float

@@ -20,10 +20,8 @@ from stackroom.errors import ExpectedError, NotFoundError
 logger = logging.getLogger(__name__)
 
 STOP_S = 5.0
-NEVER = math.inf
-"""When a task runs that waits to be woken."""
-MOST_DOUBLED = 16
-"""After so many failures a pause is not doubled further, whatever its bound is."""
+NEVER = math.inf  # when a task runs that waits to be woken
+MOST_DOUBLED = 16  # after so many failures a pause is not doubled further, whatever its bound is
 
 
 def utc_now() -> datetime:
@@ -215,8 +213,7 @@ class _Entry:
     """One task, and how its runs went. Changed by the thread of a run, and otherwise under the background's lock."""
 
     task: Task
-    context: TaskContext | None = None
-    """Of the run that is under way."""
+    context: TaskContext | None = None  # of the run that is under way
     next_at: float = NEVER
     is_woken: bool = False
     is_elsewhere: bool = False

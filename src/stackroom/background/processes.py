@@ -19,8 +19,7 @@ from stackroom.errors import UnavailableError
 
 LOOK_S = 0.25
 END_S = 5.0
-BESIDE_CALLS = 10
-"""The niceness of work that takes seconds of one core beside a server."""
+BESIDE_CALLS = 10  # the niceness of work that takes seconds of one core beside a server
 DISCARDED = subprocess.DEVNULL
 PIPED = subprocess.PIPE
 SHOWN = None

@@ -15,18 +15,15 @@ from stackroom.background.task import Task, TaskContext, TaskStatus
 
 FOLDER = "background"
 PERIOD_S = 10.0
-OLD_S = 60.0
-"""A file that was not written for so long is of a server that has ended."""
+OLD_S = 60.0  # a file that was not written for so long is of a server that has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTasks:
     """The tasks of one server."""
 
-    place: str
-    """Host and process, for messages."""
-    process: str
-    """The identity of the process."""
+    place: str  # host and process, for messages
+    process: str  # the identity of the process
     tasks: list[TaskStatus]
 
 

@@ -103,21 +103,15 @@ class Task:
     """Work that is done in the background, again and again or when it is woken."""
 
     name: str
-    description: str
-    """What it does, in one sentence."""
-    run: Callable[[TaskContext], str | None]
-    """Does the work, and may return a sentence about it; fails by raising."""
-    period_s: float | None = None
-    """The pause between two runs; None: after the first run it waits to be woken."""
-    first_s: float | None = 0.0
-    """How long after the start the first run begins; None: when it is woken."""
+    description: str  # what it does, in one sentence
+    run: Callable[[TaskContext], str | None]  # does the work, and may return a sentence about it; fails by raising
+    period_s: float | None = None  # the pause between two runs; None: after the first run it waits to be woken
+    first_s: float | None = 0.0  # how long after the start the first run begins; None: when it is woken
     jitter: float = 0.1
     """By which share of itself a pause may be longer, so that many servers do not work at the same moment."""
-    retry_s: float = 5.0
-    """The pause after the first failure; it doubles with each further one."""
+    retry_s: float = 5.0  # the pause after the first failure; it doubles with each further one
     longest_retry_s: float = 300.0
-    lease: FileLease | None = None
-    """Held during a run; while another process has it, the task does not run here."""
+    lease: FileLease | None = None  # held during a run; while another process has it, the task does not run here
 
 
 class TaskState(StrEnum):
@@ -125,10 +119,8 @@ class TaskState(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
-    FAILING = "failing"
-    """Its last run failed, and it is tried again."""
-    ELSEWHERE = "elsewhere"
-    """Another process runs it."""
+    FAILING = "failing"  # its last run failed, and it is tried again
+    ELSEWHERE = "elsewhere"  # another process runs it
     STOPPED = "stopped"
 
 
@@ -140,21 +132,14 @@ class TaskStatus:
     description: str
     state: TaskState
     period_s: float | None
-    next_at: datetime | None
-    """None: it runs, or waits to be woken."""
-    last_at: datetime | None
-    """When the last run began."""
-    last_s: float | None
-    """How long it took."""
-    last_success_at: datetime | None
-    """When the last run that did not fail ended."""
-    note: str
-    """What that run reported."""
+    next_at: datetime | None  # none: it runs, or waits to be woken
+    last_at: datetime | None  # when the last run began
+    last_s: float | None  # how long it took
+    last_success_at: datetime | None  # when the last run that did not fail ended
+    note: str  # what that run reported
     runs: int
-    failures: int
-    """How many runs failed since the last that did not."""
-    last_error: str
-    """Why the last run failed; empty where it did not."""
+    failures: int  # how many runs failed since the last that did not
+    last_error: str  # why the last run failed; empty where it did not
 
     def __str__(self) -> str:
         """Return its state as people read it."""

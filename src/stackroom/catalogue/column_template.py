@@ -13,8 +13,7 @@ CLOSING = re.compile(r"[)\]»”’]*")
 class ColumnPart:
     """A column in a template, and the text around it."""
 
-    joint: str
-    """The text between it and a column before it; omitted where no column before it has a value."""
+    joint: str  # the text between it and a column before it; omitted where no column before it has a value
     opening: str
     column: str
     closing: str

@@ -42,8 +42,7 @@ def _topics() -> dict[str, str]:
 
 YEARS = re.compile(r"(publish(ed)?|publication|release(d)?) year|year (of )?(publish(ed)?|publication|release(d)?)")
 TIME_UNITS = {"s": 1, "min": 60}
-SHOUTED = re.compile(r"[A-Z][A-Z0-9]*[AEIOUY][A-Z0-9]*")
-"""A word in capitals that can be said: `MOVIE` and not `USSR`."""
+SHOUTED = re.compile(r"[A-Z][A-Z0-9]*[AEIOUY][A-Z0-9]*")  # a word in capitals that can be said: `MOVIE` and not `USSR`
 UNSAID = frozenset({"unknown", "undefined", "unspecified", "none", "null", "n/a", "na", "not specified", "not known"})
 """Values of an enumeration that say nothing."""
 

@@ -51,14 +51,12 @@ CODE = re.compile(r"0\d+")
 YEAR = re.compile(r"[12]\d{3}(\.0)?")
 DECIMALS = re.compile(r"[.,]\d\d\D*$")
 DATE_LIKE = re.compile(r"[\w .,:/+'’~-]{4,40}")
-STRUCTURE = ("[", "{", "array(")
-"""The beginnings of lists and objects, as JSON, Python and numpy write them."""
+STRUCTURE = ("[", "{", "array(")  # the beginnings of lists and objects, as JSON, Python and numpy write them
 WRITTEN_STRUCTURE = re.compile(r"(array\(|\[|\{)\s*(array\(|\[|\{)?\s*['\"]")
 PREFIXED = re.compile(r"([A-Z][A-Za-z]{1,2}\.?)\s(\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)")
 """A number after a short word, as prices in a currency have it: `SR 1,385`; a text, unless the column has prices."""
 DATES_LOOKED_FOR = 300
-LONGEST_READ = 20_000
-"""The longest written structure that is read; of a longer one, the beginning tells the form."""
+LONGEST_READ = 20_000  # the longest written structure that is read; of a longer one, the beginning tells the form
 
 
 class Form(StrEnum):
@@ -69,10 +67,8 @@ class Form(StrEnum):
     YEAR = "year"
     NUMBER = "number"
     QUANTITY = "number with a unit"
-    BRACKET = "range of numbers"
-    """A text that stands for several numbers, as `18–24`, `under 18` or `150+`."""
-    CODE = "code"
-    """Digits that start with 0, which a number would lose."""
+    BRACKET = "range of numbers"  # a text that stands for several numbers, as `18–24`, `under 18` or `150+`
+    CODE = "code"  # digits that start with 0, which a number would lose
     DATE = "date"
     URL = "link"
     BOOLEAN = "yes or no"
@@ -209,13 +205,10 @@ CELL_READERS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
 
 FEW_VALUES = 40
 NONE = -1  # the code of an empty cell
-MOSTLY = 0.95
-"""The share of cells that make a column one of numbers, dates or links, whatever the others are."""
-WORDS_FOR_NONE = 2
-"""A column of numbers may have so many different texts, however often: `on request`, `sold out`."""
+MOSTLY = 0.95  # the share of cells that make a column one of numbers, dates or links, whatever the others are
+WORDS_FOR_NONE = 2  # a column of numbers may have so many different texts, however often: `on request`, `sold out`
 SPACE = re.compile(r"\s")
-SEPARATOR_TEXTS = 3000
-"""The number of different texts of a column among which a separator is looked for."""
+SEPARATOR_TEXTS = 3000  # the number of different texts of a column among which a separator is looked for
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.float64]
 
@@ -253,8 +246,7 @@ class ColumnProfile:
     distinct: int
     forms: Mapping[Form, int]
     distinct_of: Mapping[Form, int]
-    units: Mapping[str, int]
-    """The units of numbers, the most frequent first, with the number of cells that have each."""
+    units: Mapping[str, int]  # the units of numbers, the most frequent first, with the number of cells that have each
     date_orders: Mapping[str, int]
     """The orders of day and month that its dates can have (`dmy`, `mdy`, `either`), with the number of cells."""
     least: float | None
@@ -262,20 +254,17 @@ class ColumnProfile:
     mean_length: float
     shortest: int
     longest: int
-    common_share: float
-    """The share of cells with one of the most common values."""
+    common_share: float  # the share of cells with one of the most common values
     separator: str
     distinct_items: int
     mean_item_length: float
     has_url_items: bool
     has_number_items: bool
-    fingerprint: str
-    """A digest that is equal for columns with equal cells in every row."""
+    fingerprint: str  # a digest that is equal for columns with equal cells in every row
     codes: Codes = field(repr=False, compare=False)
     """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it has none."""
     texts: Sequence[str] = field(repr=False, compare=False)
-    numbers: Numbers = field(repr=False, compare=False)
-    """The number that each of `texts` is, if it is one."""
+    numbers: Numbers = field(repr=False, compare=False)  # the number that each of `texts` is, if it is one
     is_sample: bool = False
     decimal_marks: DecimalMarks = PLAIN_MARKS
 
@@ -508,10 +497,8 @@ class Separator:
 
     mark: str
     between: str
-    repeated: float
-    """The share of parts that must occur in more than one text."""
-    moving: float
-    """The share of those that must occur both first and later: in `Paris, France` positions are fixed."""
+    repeated: float  # the share of parts that must occur in more than one text
+    moving: float  # the share of those that must occur both first and later: in `Paris, France` positions are fixed
 
 
 SEPARATORS = (

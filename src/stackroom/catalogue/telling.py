@@ -35,8 +35,7 @@ BY_WEIGHT = tuple(map(_Group, ("people", "time", "rating", "price", "kind", "pla
 SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
 """The groups of which a second field tells something new."""
 
-COUNTED = (_Group.RATING, _Group.POPULARITY)
-"""The groups of which tables tend to have one number several times."""
+COUNTED = (_Group.RATING, _Group.POPULARITY)  # the groups of which tables tend to have one number several times
 
 NAMING_ROLES = (FieldRole.TITLE, FieldRole.ALTERNATIVES, FieldRole.BODY)
 POINTING_ROLES = (FieldRole.PICTURE, FieldRole.LINK)

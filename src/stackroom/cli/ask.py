@@ -113,8 +113,7 @@ def split_names(stated: Sequence[str]) -> list[str]:
 
 INDENT = "   "
 TITLE_CHARS = 40
-NARROWEST = 40
-"""The width from which a terminal is wide enough to fold lines to it."""
+NARROWEST = 40  # the width from which a terminal is wide enough to fold lines to it
 Texts = tuple[str, ...]
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 

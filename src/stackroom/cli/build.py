@@ -145,8 +145,7 @@ def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
         click.echo("there are no catalogues")
 
 
-SHOWN = 8
-"""How many catalogues are named; more are only counted."""
+SHOWN = 8  # how many catalogues are named; more are only counted
 NextCommand = tuple[str, str]
 MAKE_LIBRARY: NextCommand = ("stackroom init", "build the sample catalogues and get the embedding models (110 MB)")
 ADD: NextCommand = ("stackroom add FILE", "build a catalogue from a table or a folder of documents")

@@ -31,8 +31,7 @@ from stackroom.settings import Settings, load_settings
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
 STDIO_MODULE = "stackroom.serve.stdio"
 QUICK_SDK_MODULE = "stackroom.serve.quick_sdk"
-HTTP_MODULE = "stackroom.cli.host"
-"""Slow to import; loaded where they are needed."""
+HTTP_MODULE = "stackroom.cli.host"  # slow to import; loaded where they are needed
 STOP_S = 1.0
 FIRST_ANSWERS_S = 1.0
 """How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""

@@ -24,8 +24,7 @@ from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.settings import Settings
 from stackroom.tools.toolbox import NO_SERVER_TOOLS
 
-Load = Callable[..., Gate]
-"""Builds the gate with a limiter, observers and the tools of the server."""
+Load = Callable[..., Gate]  # builds the gate with a limiter, observers and the tools of the server
 
 
 def host(app: App, settings: Settings, load: Load) -> None:

@@ -39,22 +39,17 @@ class ClientSpec:
 
     title: str
     folder: str = "home"
-    file: str
-    """The file in it, for every project of the user."""
+    file: str  # the file in it, for every project of the user
     section: str = "mcpServers"
-    programs: tuple[str, ...] = ()
-    """Programs on the search path that tell that the client is installed."""
+    programs: tuple[str, ...] = ()  # programs on the search path that tell that the client is installed
     plain_names: bool = True
     """Whether it is shown tool names without dots; False where names with dots are known to work."""
-    has_types: bool = False
-    """Whether an entry says by which transport its server is reached."""
-    takes_addresses: bool = True
-    """Whether the file takes servers with an address, and not commands only."""
+    has_types: bool = False  # whether an entry says by which transport its server is reached
+    takes_addresses: bool = True  # whether the file takes servers with an address, and not commands only
     http_type: str = "http"
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of url, headers, command and env, where they are others."""
-    others: Mapping[str, Any] = field(default_factory=dict)
-    """What every entry has besides."""
+    others: Mapping[str, Any] = field(default_factory=dict)  # what every entry has besides
 
     def path(self) -> Path:
         """Return the configuration file."""

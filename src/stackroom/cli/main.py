@@ -23,8 +23,7 @@ COMMANDS = load_packaged("stackroom.cli", "commands.toml")
 PACKAGE_COMMANDS = "stackroom.commands"
 """The entry point group in which packages name their commands, as `module:attribute` of a click command."""
 OPENING = "stackroom.cli.opening"
-GREETING = "stackroom.cli.build"
-"""These load the catalogue packages: for a command that a package brings, and for none."""
+GREETING = "stackroom.cli.build"  # these load the catalogue packages: for a command that a package brings, and for none
 
 
 def find_package_commands() -> dict[str, EntryPoint]:

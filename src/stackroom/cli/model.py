@@ -24,8 +24,7 @@ SENTENCES = (
 """Two sentences of similar meaning, and one of another."""
 WORK = "{done} of {ranges} done, {items} items in {seconds:.0f} s; workers: {workers}, failures: {failures} {error}"
 COLUMNS = ("model", "where", "dimension", "ready", "graph")
-LEAST_MARGIN = 0.3
-"""Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
+LEAST_MARGIN = 0.3  # least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none
 
 
 @click.group("model")

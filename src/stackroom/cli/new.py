@@ -15,10 +15,8 @@ from stackroom.library import require_name
 from stackroom.packages import PACKAGES
 
 TEMPLATE = files("stackroom.cli") / "new_package"
-ENDING = ".txt"
-"""Of a template's file, so that no tool takes it for code; the written file is named without it."""
-MODULE_FOLDER = "module"
-"""The folder that is written under the name of the module."""
+ENDING = ".txt"  # of a template's file, so that no tool takes it for code; the written file is named without it
+MODULE_FOLDER = "module"  # the folder that is written under the name of the module
 
 
 @click.command("new", help=HELP["new"])

@@ -69,8 +69,7 @@ def perform(
 FROM_STDIN, ONE_TIME = "from_stdin", "one_time"
 LONGEST_CELL = 60
 NOTHING = "–"
-INNER = "__"
-"""Separates the name of a parameter that is an object from a key of it."""
+INNER = "__"  # separates the name of a parameter that is an object from a key of it
 
 
 OpenBoard = Callable[[Control], JobBoard]

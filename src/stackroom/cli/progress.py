@@ -14,8 +14,7 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line, terminal_stream
 
-LINE_S = 5.0
-"""The time between two lines, where there is no terminal."""
+LINE_S = 5.0  # the time between two lines, where there is no terminal
 REWRITTEN_S = 0.1
 CLEARED = "\r\x1b[2K"
 ROWS, TEXTS = "rows read", "texts embedded"

@@ -19,8 +19,7 @@ from stackroom.ingest.pipeline import Progress
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 
-SYNCING = "stackroom.assembly.collections.sync"
-"""Loads LanceDB, which takes seconds."""
+SYNCING = "stackroom.assembly.collections.sync"  # loads LanceDB, which takes seconds
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
 

@@ -25,8 +25,7 @@ class Control:
     limiter: RateLimiter
     login_limiter: LoginLimiter
     audit: AuditLog
-    usual_quotas: Quotas
-    """The configured calls a minute, for whom no role says otherwise."""
+    usual_quotas: Quotas  # the configured calls a minute, for whom no role says otherwise
 
     @classmethod
     def open(cls, settings: Settings) -> "Control":

@@ -9,8 +9,7 @@ from stackroom.settings import Settings
 
 CONTROL_MODULE = "stackroom.control.control"
 CONTROL_FILE = "control.sqlite"
-LOCAL_FILE = "local-user.sqlite"
-"""The storage of the local user, where there are no accounts."""
+LOCAL_FILE = "local-user.sqlite"  # the storage of the local user, where there are no accounts
 
 
 class AuditOnDemand:

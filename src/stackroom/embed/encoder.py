@@ -31,8 +31,7 @@ MAX_QUERY_TOKENS = 128
 BATCH_TOKENS = 256
 """Tokens of a batch of documents with its padding: longer batches leave the processor's caches and take more CPU."""
 DEVICE_BATCH_TOKENS = 16_384
-MANY_TEXTS = 64
-"""So many documents at once are worth choosing a graph for, which takes half a second."""
+MANY_TEXTS = 64  # so many documents at once are worth choosing a graph for, which takes half a second
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PROVIDERS = {"cuda": CUDA, "coreml": "CoreMLExecutionProvider"}

@@ -37,8 +37,7 @@ ALIGNMENT = 64
 WEIGHTS_SIZE = 11_071_488
 
 BLOCK = 128
-MIDDLE = 128
-"""The byte that stands for zero."""
+MIDDLE = 128  # the byte that stands for zero
 MATRIX, SCALE = "_weight", "_scale"
 
 Weights = Mapping[str, Vector]
@@ -176,8 +175,7 @@ def _plain(name: str, source: str, shape: tuple[int, ...]) -> TensorSpec:
 
 PACK_MAGIC = b"HMSEMB01"
 LAST_TENSOR = f"encoder.layer.{LAYERS - 1}.output.dense.weight"
-FIRST_POSITION = 2
-"""RoBERTa's first position: the rows before it are of padding."""
+FIRST_POSITION = 2  # RoBERTa's first position: the rows before it are of padding
 
 PACK_NAMES = {
     "ao": "attention.output.dense",

@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 CHOICES_FILE = "graphs.json"
 FLOAT_GRAPH = "graph-32.onnx"
 FLOAT_WEIGHTS = "weights-32.bin"
-LEAST_GAIN = 1.1
-"""How many times as fast 32 bits must be: they take 43 MB of disk and 40 MB of memory."""
+LEAST_GAIN = 1.1  # how many times as fast 32 bits must be: they take 43 MB of disk and 40 MB of memory
 
 CPU_FILE = Path("/proc/cpuinfo")
 CPU_NAMES, CPU_FEATURES = ("model name", "CPU implementer", "CPU part"), ("flags", "Features")

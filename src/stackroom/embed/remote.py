@@ -19,8 +19,7 @@ from stackroom.net.addresses import shown_address
 from stackroom.net.polite import DeadlineClient, describe_failure
 from stackroom.settings import EmbeddingSettings
 
-DOCUMENT_TIMEOUT_FACTOR = 30
-"""The time limit of a batch of documents, as a multiple of a query's."""
+DOCUMENT_TIMEOUT_FACTOR = 30  # the time limit of a batch of documents, as a multiple of a query's
 
 HEALTH_PATHS = {"infinity": "/health", "tei": "/health", "ollama": "/api/version"}
 

@@ -44,12 +44,9 @@ class Answer:
     structured: dict[str, Any] | None
     text: str
     error: ExpectedError | None = None
-    is_partial: bool = False
-    """Whether a catalogue that could not be read was left out."""
-    count: int | None = None
-    """The number of records found, as the tool counts them; None where it does not."""
-    flags: tuple[Flag, ...] = ()
-    """The places whose text reads like an instruction."""
+    is_partial: bool = False  # whether a catalogue that could not be read was left out
+    count: int | None = None  # the number of records found, as the tool counts them; None where it does not
+    flags: tuple[Flag, ...] = ()  # the places whose text reads like an instruction
     encodings: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
     """The forms of it that transports have made, by the revision of the protocol."""
 
@@ -100,8 +97,7 @@ class CacheStatistics:
     size: int
     hits: int
     misses: int
-    hit_rate: float
-    """The share of look-ups that were hits; 0 before the first."""
+    hit_rate: float  # the share of look-ups that were hits; 0 before the first
 
 
 class AnswerCache:

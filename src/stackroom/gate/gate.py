@@ -53,8 +53,7 @@ from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
 
 ResultT = TypeVar("ResultT")
 
-PAUSES_S = (0.05, 0.2)
-"""Pauses between the attempts of a read that fails in storage."""
+PAUSES_S = (0.05, 0.2)  # pauses between the attempts of a read that fails in storage
 
 
 def with_retries(work: Callable[[], ResultT]) -> ResultT:
@@ -130,8 +129,7 @@ logger = logging.getLogger(__name__)
 class Limiter(Protocol):
     """Refuses calls beyond a caller's rate limit."""
 
-    waits: bool
-    """Whether `require` may wait for another process."""
+    waits: bool  # whether `require` may wait for another process
 
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError where it exceeds the quota."""
@@ -142,13 +140,10 @@ class PendingCall(Generic[ResultT]):
     """An admitted call: answered already, or the function that finishes it."""
 
     context: CallContext
-    finish: Callable[[], ResultT]
-    """Runs the rest of the call; may block."""
+    finish: Callable[[], ResultT]  # runs the rest of the call; may block
     answer: ResultT | None = None
-    is_instant: bool = False
-    """Whether `finish` may run on the event loop."""
-    waits: bool = False
-    """Whether `finish` only waits for another process, and uses no CPU."""
+    is_instant: bool = False  # whether `finish` may run on the event loop
+    waits: bool = False  # whether `finish` only waits for another process, and uses no CPU
 
 
 class _CacheKey(NamedTuple):

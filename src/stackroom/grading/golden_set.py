@@ -27,11 +27,9 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 SUBTITLE = re.compile(r"\s*[:(–—]\s*|\s+-\s+")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LEAST_MISSPELT_CHARS = 5
-"""A shorter name with a wrong letter is another name."""
+LEAST_MISSPELT_CHARS = 5  # a shorter name with a wrong letter is another name
 LEAST_SHORT_WORDS = 2
-SHORT_SHARE = 0.6
-"""The share of a name's words that a shortened form keeps."""
+SHORT_SHARE = 0.6  # the share of a name's words that a shortened form keeps
 
 LEAST_TELLING_WORDS = 6
 MOST_TELLING_WORDS = 10
@@ -45,24 +43,18 @@ LONGEST_HEADING_WORDS = 8
 PUNCTUATION = " ,;:.!?-–—"
 
 ItemT = TypeVar("ItemT")
-Frequencies = Callable[[Sequence[str]], list[int]]
-"""Returns how many records have each token."""
+Frequencies = Callable[[Sequence[str]], list[int]]  # returns how many records have each token
 DEFAULT_QUESTIONS = 300
 TO_TUNE_BY = 600
-MOST_DRAWN_FROM = 200_000
-"""In a larger catalogue, records are drawn from so many that are spread over it."""
-TRIED_FOR_ONE = 6
-"""The number of records that are tried for a question of a kind."""
-SEED = 0
-"""Of the draw: the same records give the same questions."""
+MOST_DRAWN_FROM = 200_000  # in a larger catalogue, records are drawn from so many that are spread over it
+TRIED_FOR_ONE = 6  # the number of records that are tried for a question of a kind
+SEED = 0  # of the draw: the same records give the same questions
 AT_ONCE = 100
-MOST_ANSWERS = 40
-"""A combination of values that more records have is too wide to grade by."""
+MOST_ANSWERS = 40  # a combination of values that more records have is too wide to grade by
 SAME_NAME = 5
 SHARED_TRIED = 10
 NEIGHBOURS = 3
-LEAST_KNOWN = 0.05
-"""The weight in the draw of a record of which nothing is known: people ask for what is known."""
+LEAST_KNOWN = 0.05  # the weight in the draw of a record of which nothing is known: people ask for what is known
 VALUE_TYPES = (FieldType.TAGS, FieldType.TEXTS, FieldType.ENUM, FieldType.TEXT)
 Rule = Callable[[Record, random.Random], Question | None]
 

@@ -32,8 +32,7 @@ from stackroom.search.fuse import STEPS, Candidates, Floats
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import ShelfReader
 
-DEPTH = 50
-"""The number of hits that are looked at for an answer."""
+DEPTH = 50  # the number of hits that are looked at for an answer
 GRADE_FILE = "grade.json"
 ALL = "all"
 BY_WORDS = "words alone"
@@ -47,8 +46,7 @@ LEAST_FALL_OF_PART = 0.2
 """A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an index."""
 MOST_DEPTH = 400
 
-EmbedQuery = Callable[[str], Vector | None]
-"""Returns the vector of a query for one view; None where there is none."""
+EmbedQuery = Callable[[str], Vector | None]  # returns the vector of a query for one view; None where there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +85,7 @@ class Asker:
     reader: ShelfReader
     spec: CatalogueSpec
     embed: EmbedQuery
-    depth: int = DEPTH
-    """The number of hits that are ranked; each arm contributes at least twice as many."""
+    depth: int = DEPTH  # the number of hits that are ranked; each arm contributes at least twice as many
 
     def ask(self, questions: Iterable[Question]) -> Iterator[AskedQuestion]:
         """Yield each question as it was asked; those whose answers are not in the catalogue are left out."""
@@ -146,8 +143,7 @@ class Grade:
     at: datetime
     records: int
     model: str
-    kinds: Mapping[str, KindGrade]
-    """The grade of all questions, of each kind, and of the arms alone."""
+    kinds: Mapping[str, KindGrade]  # the grade of all questions, of each kind, and of the arms alone
 
     @property
     def overall(self) -> KindGrade:
@@ -245,10 +241,8 @@ def find_regressions(before: GradedView, after: GradedView, questions: Sequence[
     return list(_falls(fair, old, new, in_both))
 
 
-Found = Mapping[int, list[RecordId]]
-"""Number of a question → the ids that were found for it."""
-Rankings = Mapping[str, Found]
-"""Name of a way to rank → what it found."""
+Found = Mapping[int, list[RecordId]]  # number of a question → the ids that were found for it
+Rankings = Mapping[str, Found]  # name of a way to rank → what it found
 
 
 def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:

@@ -20,8 +20,7 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.toml_text import TomlError, parse_toml
 
 OWN_FILE = "golden.toml"
-UNKNOWN_KEY = "extra_forbidden"
-"""The problem that is named first: a misspelt key is also missing under its right name."""
+UNKNOWN_KEY = "extra_forbidden"  # the problem that is named first: a misspelt key is also missing under its right name
 FormT = TypeVar("FormT", bound=BaseModel)
 EXAMPLE = '[[questions]] with query = "…" and expect = ["id", …]'
 

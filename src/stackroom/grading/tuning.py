@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 
 TUNED_FILE = "tuned.json"
 
-Weights = Mapping[str, Any]
-"""The weights that were tuned, by their names in `[search]`."""
+Weights = Mapping[str, Any]  # the weights that were tuned, by their names in `[search]`
 
 
 def difference(tuned: SearchSpec, declared: SearchSpec) -> Weights:
@@ -75,18 +74,14 @@ def _read_over(path: Path, declared: SearchSpec) -> SearchSpec | None:
 
 
 PASSES = 2
-LEAST_GAIN = 0.002
-"""A step that gains less on average is not taken."""
-MOST_LOST_BY_KIND = 0.02
-"""No kind of question may lose more than this on average, whatever the others gain."""
-LEAST_QUESTIONS = 30
-"""With fewer questions in a half, nothing is tuned."""
+LEAST_GAIN = 0.002  # a step that gains less on average is not taken
+MOST_LOST_BY_KIND = 0.02  # no kind of question may lose more than this on average, whatever the others gain
+LEAST_QUESTIONS = 30  # with fewer questions in a half, nothing is tuned
 LEAST_BY_PEOPLE = 20
 NAMES = (QuestionKind.MISSPELT, QuestionKind.SHORT, QuestionKind.OTHER_NAME)
 """Kinds that must not lose, and count for nothing else: names have an arm of their own, which no weight is of."""
 Half = Sequence[AskedQuestion]
-Choices = dict[str, tuple[Any, ...]]
-"""The values that are tried for each weight."""
+Choices = dict[str, tuple[Any, ...]]  # the values that are tried for each weight
 
 WEIGHTS: Choices = {"feedback_weight": (0.0, 0.25, 0.5, 0.75), "smoothing_weight": (0.0, 0.1, 0.2, 0.3)}
 IF_KNOWN: Choices = {"known_weight": (0.0, 0.15, 0.3, 0.5, 0.7)}
@@ -98,16 +93,12 @@ BALANCE: Choices = {"vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "by_coverag
 class Tuning:
     """The outcome of a tuning: the weights to use from now on, and the figures of both halves before and after."""
 
-    search: SearchSpec
-    """The tuned weights where they were accepted, else the present ones."""
-    tried: SearchSpec
-    """The weights that are best on the half they were tuned on."""
+    search: SearchSpec  # the tuned weights where they were accepted, else the present ones
+    tried: SearchSpec  # the weights that are best on the half they were tuned on
     is_accepted: bool
     reason: str
-    tuned_half: tuple[Figure, Figure]
-    """nDCG@10 on the half that was tuned on: before, after."""
-    other_half: tuple[Figure, Figure]
-    """nDCG@10 on the half that was held out: before, with the weights that were tried."""
+    tuned_half: tuple[Figure, Figure]  # nDCG@10 on the half that was tuned on: before, after
+    other_half: tuple[Figure, Figure]  # nDCG@10 on the half that was held out: before, with the weights that were tried
 
 
 def tune(asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec) -> Tuning:

@@ -16,19 +16,15 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.port import EVERY_KEY, Embedding, KeyRange, Put, ShelfWriter
 
 FIRST_BATCH, LEAST_BATCH, MOST_BATCH = 64, 16, 1024
-BATCH_S = 2.0
-"""About how long a batch of texts takes to embed: so much is lost if the process is killed."""
+BATCH_S = 2.0  # about how long a batch of texts takes to embed: so much is lost if the process is killed
 PUBLISH_S = 1.0
-PUBLISH_SHARE = 0.05
-"""Vectors are published at least so many seconds apart, and take at most this share of the time."""
+PUBLISH_SHARE = 0.05  # vectors are published at least so many seconds apart, and take at most this share of the time
 PACE_S = 30.0
-MOST_CHARS, TEXT_CHARS = 1100, 8
-"""The characters of a text that a model reads, and those of its first and last token."""
+MOST_CHARS, TEXT_CHARS = 1100, 8  # the characters of a text that a model reads, and those of its first and last token
 SURVEYED_RECORDS, SURVEY_PAGE = 50_000, 1024
 """Records that are measured before the first is embedded: .05 ms for each, against some 40 ms of embedding."""
 
-Pace = tuple[float, float]
-"""The texts per second that were embedded of late, and the seconds that are left."""
+Pace = tuple[float, float]  # the texts per second that were embedded of late, and the seconds that are left
 
 
 def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put], dict[bytes, str]]:
@@ -104,12 +100,10 @@ class LateEmbedding:
     spec: CatalogueSpec
     writer: ShelfWriter
     embedder: Embedder
-    parts: Iterable[KeyRange] = (EVERY_KEY,)
-    """The keys of the records, of which others may embed the rest."""
+    parts: Iterable[KeyRange] = (EVERY_KEY,)  # the keys of the records, of which others may embed the rest
     progress: Callable[[int, Pace | None], None] = lambda _count, _pace: None
     monotonic: Callable[[], float] = time.monotonic
-    texts: int = 0
-    """How many texts were embedded so far."""
+    texts: int = 0  # how many texts were embedded so far
     _batch: int = FIRST_BATCH
     _published_at: float = field(default=float("-inf"))
     _publishing_took_s: float = 0.0

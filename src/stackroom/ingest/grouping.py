@@ -24,8 +24,7 @@ from stackroom.sources.port import SourceRow
 from stackroom.text.cells.values import is_nothing, text_of
 
 SCHEMA = "CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL)"
-NUMBERED = re.compile(r"(\D*)(\d+)")
-"""A place with a number, as `line 12`."""
+NUMBERED = re.compile(r"(\D*)(\d+)")  # a place with a number, as `line 12`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,7 @@ CREATE TABLE IF NOT EXISTS readings (
 """
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
-SHOWN = 60
-"""How much of a cell is shown as an example."""
+SHOWN = 60  # how much of a cell is shown as an example
 FoundT = TypeVar("FoundT")
 ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
 
@@ -188,8 +187,7 @@ class Origin(NamedTuple):
 
     row: str
     digest: str
-    written: str = ""
-    """The texts of cells that say more than their values, by field, as JSON; empty if there are none."""
+    written: str = ""  # the texts of cells that say more than their values, by field, as JSON; empty if there are none
 
 
 def _seal(db: apsw.Connection, path: Path) -> None:

@@ -27,10 +27,8 @@ MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?(Z|\+00:00)?")
 ID_DIGITS = 16
 NAMED_COLUMNS = 10
 LONGEST_COMPOSED = 300
-LONGEST_WRITTEN = 1_000
-"""How much is kept of a text whose markup was removed."""
-LONGEST_KEPT, CELLS_KEPT = 60, 10_000
-"""How long a cell is at most whose value is kept, and how many of each field are."""
+LONGEST_WRITTEN = 1_000  # how much is kept of a text whose markup was removed
+LONGEST_KEPT, CELLS_KEPT = 60, 10_000  # how long a cell is at most whose value is kept, and how many of each field are
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
@@ -90,8 +88,7 @@ class UnreadCell(NamedTuple):
 
     field: str
     reason: str
-    place: str = ""
-    """The place of its row, where several rows are one record."""
+    place: str = ""  # the place of its row, where several rows are one record
 
 
 class ReadRow(NamedTuple):
@@ -119,12 +116,9 @@ class RowMapping:
     """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with such a cell."""
     identities_of: Callable[[Record], tuple[str, ...]] = lambda record: (record.id,)
     is_metadata: Callable[[Mapping[str, Any]], bool] = lambda _row: False
-    is_by_spec: bool = False
-    """Whether each field is read from its path in the row, by the spec alone."""
-    kind: str | None = None
-    """The kind of every record; None: each row has its own."""
-    version: int = 1
-    """Raise it when the mapping changes, so that unchanged rows are mapped again."""
+    is_by_spec: bool = False  # whether each field is read from its path in the row, by the spec alone
+    kind: str | None = None  # the kind of every record; None: each row has its own
+    version: int = 1  # raise it when the mapping changes, so that unchanged rows are mapped again
 
 
 def require_valid(record: Record, spec: CatalogueSpec, *, is_fitting: bool = False) -> None:

@@ -43,13 +43,10 @@ NAME_DIGITS = 16
 BATCH_RECORDS = 256
 WHOLE_BATCH_RECORDS = 1_024
 """How many records are written at once, from a provider and from a file, which is read again in little time."""
-ONE_STEP_RECORDS = 100_000
-"""How many records are written at once from a source whose changes belong together."""
-WHOLE_SOURCE = ""
-"""The place under which the ledger keeps the stamp of a source that was read whole."""
+ONE_STEP_RECORDS = 100_000  # how many records are written at once from a source whose changes belong together
+WHOLE_SOURCE = ""  # the place under which the ledger keeps the stamp of a source that was read whole
 KIND_NOT_READ = "files of this kind are not read"
-CELLS_KEPT = 1000
-"""The number of unreadable cells of each field that are listed; more are only counted."""
+CELLS_KEPT = 1000  # the number of unreadable cells of each field that are listed; more are only counted
 WAIT_S = 1.0
 PROGRESS_ROWS = 100
 """Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
@@ -71,22 +68,17 @@ class IngestReport:
     metadata: int = 0
     removed: int = 0
     embedded: int = 0
-    to_embed: int = 0
-    """Texts that had no vector when embedding began; 0 until then."""
+    to_embed: int = 0  # texts that had no vector when embedding began; 0 until then
     pace: Pace | None = None
-    edited: int = 0
-    """Records that keep edits made by hand, wholly or in part."""
+    edited: int = 0  # records that keep edits made by hand, wholly or in part
     unplaced: int = 0
     """Records that are kept although no known row gave them: the ledger was lost, and their origin with it."""
-    dangling: int = 0
-    """Ids in relation fields that name no record of the relation's kind."""
+    dangling: int = 0  # ids in relation fields that name no record of the relation's kind
     unread_cells: dict[str, int] = field(default_factory=dict)
     """Field → the number of its cells that could not be read, and are left out of their records."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
-    cells: list[tuple[str, str, str]] = field(default_factory=list)
-    """The first unreadable cells: place, field, reason."""
-    notes: list[str] = field(default_factory=list)
-    """Remarks about the rows as a whole, for people."""
+    cells: list[tuple[str, str, str]] = field(default_factory=list)  # the first unreadable cells: place, field, reason
+    notes: list[str] = field(default_factory=list)  # remarks about the rows as a whole, for people
 
     @property
     def first_reason(self) -> str:
@@ -110,16 +102,14 @@ class IngestReport:
 
 
 Progress = Callable[[IngestReport], None]
-Placed = tuple[Record, Origin]
-"""A record and the row that it came from."""
+Placed = tuple[Record, Origin]  # a record and the row that it came from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
     """The author of an ingest, and the rows that they asked for."""
 
-    author: Author = LOCAL
-    """The author of every change that it makes."""
+    author: Author = LOCAL  # the author of every change that it makes
     asks_for: Callable[[str], bool] = lambda _place: False
     """Whether the row at a place was asked for: its records come back even if they were deleted by hand."""
 

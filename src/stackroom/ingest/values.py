@@ -28,10 +28,8 @@ from stackroom.text.cells.values import (
 )
 
 FEWEST_KEYS = 8
-MOST_SHARED = 0.3
-"""The share of all keys that the average row may have, where the keys are data."""
-EVERY = "*"
-"""The step that stands for every key of an object whose keys are data, as currency codes are."""
+MOST_SHARED = 0.3  # the share of all keys that the average row may have, where the keys are data
+EVERY = "*"  # the step that stands for every key of an object whose keys are data, as currency codes are
 LARGEST_WHOLE = 2**63 - 1
 NUMBER = "a number"
 READ_AS = {
@@ -41,8 +39,7 @@ READ_AS = {
 """The types whose values can be written in several ways, and what a cell is read as; others keep its words."""
 PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 PLAIN_DATE = re.compile(r"[0-9]{4}(?:([-/.])[0-9]{2}(?:\1[0-9]{2}(?:[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?)?)?")
-EXACT_LENGTH = 15
-"""How long a number is at most that is kept exactly whatever its digits are."""
+EXACT_LENGTH = 15  # how long a number is at most that is kept exactly whatever its digits are
 
 
 def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

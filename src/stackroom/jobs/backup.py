@@ -41,8 +41,7 @@ from stackroom.shelf.port import Checkpoint
 BACKUP_JOB = "backup"
 MANIFEST = "manifest.json"
 FORMAT = 1
-UNFINISHED = ".new"
-"""Suffix of a folder that is being written or removed."""
+UNFINISHED = ".new"  # suffix of a folder that is being written or removed
 BACKUPS_FOLDER = "backups"
 FIELD = "setting 'backup.to'"
 BUCKET = "stackroom.jobs.bucket:BucketBackups"

@@ -25,8 +25,7 @@ from stackroom.sources.lance.database import DENIED, require_allowed, shorten_re
 SCHEME = "s3://"
 TIMEOUT_S = 60
 RIGHT_KEY = "; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what the key may do in the bucket"
-UNFINISHED_FOR = timedelta(days=1)
-"""How long an upload may take before its objects are held to be left over."""
+UNFINISHED_FOR = timedelta(days=1)  # how long an upload may take before its objects are held to be left over
 
 
 class BucketBackups:

@@ -52,8 +52,7 @@ class RunReport:
     total: int | None = None
     message: str = ""
     output: str = ""
-    output_dropped: int = 0
-    """Bytes of output before the kept part."""
+    output_dropped: int = 0  # bytes of output before the kept part
 
 
 class JobContext(TaskContext):
@@ -88,13 +87,8 @@ class JobSpec:
 
     name: str
     description: str
-    schedule: str
-    """The default schedule: `6h`, `0 3 * * *` (UTC), or `manual`."""
-    body: Callable[[JobContext], None]
-    """Does the work, and reports through the context; fails by raising."""
-    enabled: bool = True
-    """Whether its schedule is on by default."""
-    resumes: bool = False
-    """Whether it is run again after its process died; the work must be idempotent."""
-    is_quiet: bool = False
-    """Whether it is listed only once it was given a schedule, or has run."""
+    schedule: str  # the default schedule: `6h`, `0 3 * * *` (UTC), or `manual`
+    body: Callable[[JobContext], None]  # does the work, and reports through the context; fails by raising
+    enabled: bool = True  # whether its schedule is on by default
+    resumes: bool = False  # whether it is run again after its process died; the work must be idempotent
+    is_quiet: bool = False  # whether it is listed only once it was given a schedule, or has run

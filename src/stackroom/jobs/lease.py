@@ -40,13 +40,10 @@ class Holder:
     """The holder of the lease."""
 
     id: str
-    place: str
-    """Host and process, for messages."""
-    expires_at: datetime
-    """By the clock of the holder's machine."""
+    place: str  # host and process, for messages
+    expires_at: datetime  # by the clock of the holder's machine
     beat: int
-    is_gone: bool
-    """Whether its process has certainly ended."""
+    is_gone: bool  # whether its process has certainly ended
 
 
 class Lease:

@@ -21,8 +21,7 @@ from stackroom.jobs.job import RunReport, shortened
 
 KEPT_RUNS = 50
 CANCELLED = "it was cancelled"
-MOST_ATTEMPTS = 3
-"""Attempts at a resumable job whose process died."""
+MOST_ATTEMPTS = 3  # attempts at a resumable job whose process died
 
 
 class RunState(StrEnum):
@@ -33,8 +32,7 @@ class RunState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
-    """Its process ended or was stopped before the work was done."""
+    INTERRUPTED = "interrupted"  # its process ended or was stopped before the work was done
 
 
 LIVE = (RunState.QUEUED, RunState.RUNNING)
@@ -85,8 +83,7 @@ class RunEnd:
 
     state: RunState
     error: str | None = None
-    is_resumed: bool = False
-    """Whether an interrupted run is queued again."""
+    is_resumed: bool = False  # whether an interrupted run is queued again
 
 
 COLUMNS = [job_runs.c[name] for name in JobRun.__dataclass_fields__]

@@ -19,16 +19,14 @@ from stackroom.errors import ConflictError, InputError
 from stackroom.jobs.job import JobSpec
 from stackroom.jobs.runs import RunCause, find_live, insert_run
 
-MANUAL = "manual"
-"""The schedule of a job that only runs when it is triggered."""
+MANUAL = "manual"  # the schedule of a job that only runs when it is triggered
 BACKUP_SCHEDULE = "0 3 * * *"
 CRON_FIELDS = 5
 LEAST = timedelta(minutes=1)
 MOST = timedelta(days=366)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 INTERVAL = re.compile(r"([0-9]+)\s*([smhdw])")
-MOST_COUNT = 10**8
-"""More than a year, in every unit."""
+MOST_COUNT = 10**8  # more than a year, in every unit
 MOST_CHARS = 100
 FORMS = (
     "write an interval such as 30m, 6h or 1d (units s, m, h, d, w), five fields of cron in UTC such as "
@@ -40,8 +38,7 @@ FORMS = (
 class Schedule:
     """When a job is due."""
 
-    text: str
-    """The schedule in its normal form."""
+    text: str  # the schedule in its normal form
     next_after: Callable[[datetime], datetime | None] = field(compare=False, repr=False)
     """Returns the first due time after a time; None for a manual schedule."""
 
@@ -77,8 +74,7 @@ class Timing:
 
     schedule: Schedule
     enabled: bool
-    next_at: datetime | None
-    """None: manual or disabled, or not planned by a scheduler yet."""
+    next_at: datetime | None  # none: manual or disabled, or not planned by a scheduler yet
 
 
 class Timetable:

@@ -16,27 +16,19 @@ from stackroom.maps.map_file import REACH, Places
 
 Rows = NDArray[np.int64]
 
-SIDES = (6, 12, 24, 48)
-"""How many squares there are in each direction, by level."""
+SIDES = (6, 12, 24, 48)  # how many squares there are in each direction, by level
 MOST_LABELS = (20, 60, 180, 400)
 LEAST_RECORDS = 3
-LEAST_OF_USUAL = 0.12
-"""How many records have a typical value at least, as a share of those that a square usually has."""
-LEAST_SHARE = 0.04
-"""The share of a square's records that have a typical value."""
-LEAST_LIFT = 2.0
-"""How much more frequent it is there than on the whole map."""
-APART = 0.75
-"""How far apart two labels of a level are at least, in squares, and twice that far if they say the same."""
+LEAST_OF_USUAL = 0.12  # how many records have a typical value at least, as a share of those that a square usually has
+LEAST_SHARE = 0.04  # the share of a square's records that have a typical value
+LEAST_LIFT = 2.0  # how much more frequent it is there than on the whole map
+APART = 0.75  # how far apart two labels of a level are at least, in squares, and twice that far if they say the same
 LONGEST_LABEL = 40
-CANDIDATES = 4
-"""How many values of a field are looked at for the label of a square."""
-SECOND = 0.4
-"""A second value is part of a label if it is at least so typical, in comparison with the first."""
+CANDIDATES = 4  # how many values of a field are looked at for the label of a square
+SECOND = 0.4  # a second value is part of a label if it is at least so typical, in comparison with the first
 MOST_COLOURS = 8
 NO_COLOUR = 0
-SIDE = 12
-"""How many squares there are in each direction, by which it is measured where a value lies."""
+SIDE = 12  # how many squares there are in each direction, by which it is measured where a value lies
 SMOOTHING = 1.0
 Codes = NDArray[np.uint8]
 
@@ -47,8 +39,7 @@ class MappedValues(NamedTuple):
     values: Sequence[str]
     indexes: Rows
     rows: Rows
-    known: Rows | None = None
-    """The records whose values were read; None: all."""
+    known: Rows | None = None  # the records whose values were read; None: all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,8 +47,7 @@ class MapLabel:
     """One or two typical values at a place of the map; the first is that of the records."""
 
     text: str
-    value: str
-    """The more typical of the values."""
+    value: str  # the more typical of the values
     x: int
     y: int
     level: int
@@ -163,8 +153,7 @@ class MapColours:
     values: Sequence[str]
     counts: Sequence[int]
     codes: Codes
-    is_ordered: bool = False
-    """Whether the values are steps of a scale."""
+    is_ordered: bool = False  # whether the values are steps of a scale
 
 
 def colour_by_values(places: Places, values: MappedValues) -> MapColours:

@@ -22,35 +22,28 @@ from stackroom.model.vectors import Vector
 Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
-BLOCK_VALUES = 1 << 23
-"""How many distances are in memory at a time."""
-GROUP = 32
-"""Distances are compared by groups: the nearest rows are all in the groups with the least minima."""
+BLOCK_VALUES = 1 << 23  # how many distances are in memory at a time
+GROUP = 32  # distances are compared by groups: the nearest rows are all in the groups with the least minima
 Numbers = NDArray[np.float32]
 WIDEST_CELL = 1.0
 LEAST_CELLS = 64
 MOST_CELLS = 512
-ROOM = 1.2
-"""How much wider than the points a new grid is, so that it serves for several steps."""
+ROOM = 1.2  # how much wider than the points a new grid is, so that it serves for several steps
 NEIGHBOURS = 15
 EARLY_STEPS = 50
 LATE_STEPS = 200
-MOST_PAIRED = 500
-"""The most points of which every pair is looked at."""
+MOST_PAIRED = 500  # the most points of which every pair is looked at
 FEW = 100
-FEW_STEPS_SHARE = 0.5
-"""Up to `FEW` points find their places in half the steps."""
+FEW_STEPS_SHARE = 0.5  # up to `FEW` points find their places in half the steps
 EXAGGERATION = 12.0
 EARLY_MOMENTUM = 0.5
 LATE_MOMENTUM = 0.8
 LONGEST_STEP = 5.0
 START_SPREAD = 0.01
-JITTER = 0.0001
-"""Points that are the same begin a little apart."""
+JITTER = 0.0001  # points that are the same begin a little apart
 LEAST_RATE = 50.0
 SEED = 20260131
-COMPONENTS = 64
-"""Enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions."""
+COMPONENTS = 64  # enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions
 
 
 def nearest_among(points: Points, among: Points, count: int) -> Rows:
@@ -85,8 +78,7 @@ def _least(values: Points, count: int) -> Rows:
     return np.argpartition(values, count - 1, axis=1)[:, :count]
 
 
-Forces = tuple[Numbers, Numbers]
-"""The repulsion at each point in both directions, as shares of that between all pairs."""
+Forces = tuple[Numbers, Numbers]  # the repulsion at each point in both directions, as shares of that between all pairs
 
 
 class _Kernels:

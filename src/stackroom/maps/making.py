@@ -39,8 +39,7 @@ BLOCK_ROWS = 10_000
 EVERYTHING = 1 << 40
 BESIDE = 5
 """A record is placed at the median of so many neighbours: the mean lies between clusters, where nothing is alike."""
-LEAST_KNOWN = 0.5
-"""A new layout begins with the former one where it has at least this share of the records."""
+LEAST_KNOWN = 0.5  # a new layout begins with the former one where it has at least this share of the records
 
 
 def make_map(reader: ShelfReader, *, former: StoredMap | None = None) -> StoredMap | None:
@@ -191,8 +190,7 @@ MOST_KEPT = 6
 Finished = Mapping[str, Any]
 logger = logging.getLogger(__name__)
 MOST_CHANGED = 0.05
-MOST_PLACED = 1_000
-"""So many new records are placed at once; more wait until the map is made anew."""
+MOST_PLACED = 1_000  # so many new records are placed at once; more wait until the map is made anew
 SMALL = 1_500
 """The map of so many records is made when it is first asked for, where there is none: it takes less than a second."""
 ASKED = 3 * BESIDE
@@ -219,12 +217,9 @@ class PlacedMap:
 
     keys: Keys
     places: Places
-    words: Occurrences
-    """The words of their texts, of those that were laid out; of a sample where these were many."""
-    changed: int
-    """How many records are new or gone since it was laid out."""
-    laid_out: int
-    """How many records were laid out."""
+    words: Occurrences  # the words of their texts, of those that were laid out; of a sample where these were many
+    changed: int  # how many records are new or gone since it was laid out
+    laid_out: int  # how many records were laid out
     finished: FinishedMaps = field(default_factory=FinishedMaps)
     """What was made of it: it is kept as long as records and map are the same."""
 

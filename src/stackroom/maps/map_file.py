@@ -22,8 +22,7 @@ from stackroom.model.vectors import ModelId
 MAP_FILE = "map.bin"
 FORMAT = 3
 MEMBERS = ("format", "model", "count", "words", "sum")
-REACH = 32_767
-"""Places are from −REACH to REACH in both directions."""
+REACH = 32_767  # places are from −REACH to REACH in both directions
 BYTES_EACH = 14
 
 Keys = NDArray[np.int64]

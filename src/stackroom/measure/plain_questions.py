@@ -26,16 +26,14 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.tools.spec import FoundResult
 
 ASKED, CONTRADICTED = "asked", "contradicted"
-DEPTH = 5
-"""The first hits, among which a record that is expected has to be."""
+DEPTH = 5  # the first hits, among which a record that is expected has to be
 EXAMPLE = 'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count or none'
 NOT_UNDERSTOOD = re.compile(r"not understood|not applied|cannot be checked|left aside")
 """The words of a note which says that a part of the question has no effect."""
 IN_ALL = re.compile(r"([\d,]+) records? in all")
 TOTALS = ("total", "totalMatches")
 
-Surface = Callable[[str], Mapping[str, Any]]
-"""Asks a question in one way; returns the structured answer."""
+Surface = Callable[[str], Mapping[str, Any]]  # asks a question in one way; returns the structured answer
 
 
 class PlainQuestion(BaseModel):
@@ -79,8 +77,7 @@ class Verdict(StrEnum):
     """How an answer turned out."""
 
     RIGHT = "right"
-    NOT_UNDERSTOOD = "not understood"
-    """Not right, and a note says that a part of the question was not understood."""
+    NOT_UNDERSTOOD = "not understood"  # not right, and a note says that a part of the question was not understood
     WRONG = "wrong"
 
 
@@ -96,12 +93,10 @@ class Judgement:
     query: str
     kind: str
     verdict: Verdict
-    contradictions: list[str]
-    """The titles of strong hits that do not meet what the question states."""
+    contradictions: list[str]  # the titles of strong hits that do not meet what the question states
     evidence: str
     notes: list[str]
-    shown: list[str]
-    """The titles of the first hits."""
+    shown: list[str]  # the titles of the first hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

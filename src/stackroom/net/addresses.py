@@ -39,8 +39,7 @@ URL = re.compile(
     r"(?:#[!-\[\]-~]*)?"
 )
 LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""A last label that some parsers read as part of an IPv4 address."""
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last label that some parsers read as part of an IPv4 address
 INWARD = "the address leads to a network that is not public"
 INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
 """Host names and suffixes of internal or unroutable hosts."""
@@ -63,8 +62,7 @@ class AddressRules:
     ports: frozenset[int] = frozenset(USUAL_PORTS.values())
     allowed_hosts: frozenset[str] = frozenset()
     """Hosts, as written in the URL and in lower case, that may resolve to any address."""
-    allowed_networks: tuple[Network, ...] = ()
-    """Networks that are allowed although they are not public."""
+    allowed_networks: tuple[Network, ...] = ()  # networks that are allowed although they are not public
 
     @classmethod
     def of(
@@ -85,8 +83,7 @@ class ResolvedUrl:
     scheme: str
     host: str
     port: int
-    target: str
-    """Path and query."""
+    target: str  # path and query
     addresses: tuple[Address, ...]
 
     @property
@@ -285,8 +282,7 @@ def _within(seconds: float, work: Callable[[], ValueT]) -> ValueT:
 
 
 REDACTED = "[redacted]"
-LONGEST = 2_000
-"""The longest text that is shown; it bounds the backtracking of the patterns."""
+LONGEST = 2_000  # the longest text that is shown; it bounds the backtracking of the patterns
 SECRET_NAME = re.compile(
     r"pass(word|wd|phrase)|pass$|pwd|secret|token|api[_-]?key|private[_-]?key|[_-]key$|credential|authori[sz]ation|cookie"
     r"|bearer",
@@ -296,8 +292,7 @@ SECRET_NAME = re.compile(
 SECRET_WORDS = r"key|secret|pass|pwd|token|credential|auth|signature"
 """Parts of the names of URL parameters whose values are secrets; stricter than for arguments, one of which may be
 `author`."""
-SECRET_PARAMETERS = r"sig|code"
-"""Further names of secret URL parameters, matched as a whole."""
+SECRET_PARAMETERS = r"sig|code"  # further names of secret URL parameters, matched as a whole
 _USERINFO = re.compile(r"(?<=://)\S*(?=@)")
 """Up to the last @: a password may contain any character, so too much is redacted rather than too little."""
 _PARAMETER = re.compile(r"(?<=[?&;#])([^=&;#?\s]+)=([^&;#\s]+)")

@@ -64,10 +64,8 @@ class FetchLimits:
     """Limits on size and time of a download."""
 
     max_bytes: int
-    stall_s: float = 30.0
-    """The longest pause between two blocks."""
-    total_s: float = 3600.0
-    """The longest duration of one attempt."""
+    stall_s: float = 30.0  # the longest pause between two blocks
+    total_s: float = 3600.0  # the longest duration of one attempt
     connect_s: float = 10.0
 
 
@@ -103,8 +101,7 @@ class FetchedCopy:
     """A file as a server sent it: the URL after redirects, and the headers that describe it."""
 
     url: str
-    headers: Mapping[str, str]
-    """By their names in lower case."""
+    headers: Mapping[str, str]  # by their names in lower case
 
 
 class Fetcher:

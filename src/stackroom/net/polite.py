@@ -82,21 +82,17 @@ class Clock:
     monotonic: Callable[[], float] = time.monotonic
     utc_now: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], None] = time.sleep
-    chance: Callable[[], float] = random.random
-    """A random number from 0 to 1."""
+    chance: Callable[[], float] = random.random  # a random number from 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """Rate, retries and limits of requests to a server."""
 
-    interval_s: float
-    """The minimum time from the end of a request to the next one."""
+    interval_s: float  # the minimum time from the end of a request to the next one
     attempts: int = 5
-    first_wait_s: float = 1.0
-    """The longest first wait; each further one may be twice as long."""
-    longest_wait_s: float = 120.0
-    """The longest wait, whatever Retry-After says."""
+    first_wait_s: float = 1.0  # the longest first wait; each further one may be twice as long
+    longest_wait_s: float = 120.0  # the longest wait, whatever Retry-After says
     timeout_s: float = 30.0
     max_bytes: int = 16 << 20
 

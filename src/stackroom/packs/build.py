@@ -60,8 +60,7 @@ HEX_DIGITS = frozenset("0123456789abcdef")
 LOCK_TIMEOUT_S = 60.0
 UNFINISHED = "unfinished"
 
-Progress = Callable[[int], None]
-"""Called with the number of records that were written since the last call."""
+Progress = Callable[[int], None]  # called with the number of records that were written since the last call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +69,10 @@ class PackLabel:
 
     catalogue: str
     loaded: LoadedSpec
-    is_package: bool = False
-    """Whether the spec is that of a package, which the receiver has to have."""
+    is_package: bool = False  # whether the spec is that of a package, which the receiver has to have
     version: str | None = None
     """The version; without one, that of the pack which it takes the place of, counted up if its content is another."""
-    licence: str | None = None
-    """The licence; without one, that of the pack which it takes the place of."""
+    licence: str | None = None  # the licence; without one, that of the pack which it takes the place of
     calibration: PackCalibration | None = None
     thumbnails: tuple[Path, ...] = ()
 

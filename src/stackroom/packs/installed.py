@@ -45,10 +45,8 @@ class NextRelease:
     """A release that is being installed."""
 
     manifest: Manifest
-    since: int | None = None
-    """The last change before its own; None while they are not being written."""
-    mark: str | None = None
-    """The mark of the spec in the store before its own; None where it is not known."""
+    since: int | None = None  # the last change before its own; None while they are not being written
+    mark: str | None = None  # the mark of the spec in the store before its own; None where it is not known
 
 
 class InstalledPack:

@@ -36,8 +36,7 @@ COMPRESSED_ENDING = ".zst"
 CHECKSUM = "checksum"
 MAX_FILE_BYTES = 1 << 36
 MAX_MANIFEST_BYTES = 1 << 20
-SHORT = 12
-"""How many letters of a SHA-256 name a state for people, and in the names of patches."""
+SHORT = 12  # how many letters of a SHA-256 name a state for people, and in the names of patches
 
 VERSION = "[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -55,8 +54,7 @@ class PackFile:
     name: str
     sha256: Sha256
     size_bytes: FileBytes
-    content: Sha256
-    """The SHA-256 of the unpacked content, the same whichever version of zstd compressed it."""
+    content: Sha256  # the SHA-256 of the unpacked content, the same whichever version of zstd compressed it
     raw_bytes: FileBytes
 
     @property
@@ -71,10 +69,8 @@ class PackSpec:
 
     __pydantic_config__ = _STRICT
 
-    name: Annotated[str, Field(min_length=1)]
-    """The name of the spec, or of the package that the catalogue follows."""
-    is_package: bool
-    """Whether it is a package's, which the receiver needs; else `catalogue.toml` has all of it."""
+    name: Annotated[str, Field(min_length=1)]  # the name of the spec, or of the package that the catalogue follows
+    is_package: bool  # whether it is a package's, which the receiver needs; else `catalogue.toml` has all of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +91,13 @@ class Manifest:
 
     catalogue: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
     version: Annotated[str, Field(pattern=f"^{VERSION}$")]
-    content: Sha256
-    """The identity of the state: made of the contents of all files (`content_of`)."""
+    content: Sha256  # the identity of the state: made of the contents of all files (`content_of`)
     spec: PackSpec
     records: Count
     embeddings: Count
     model: str | None
     dimension: Annotated[int, Field(ge=1, le=65_536)] | None
-    is_centred: bool
-    """Whether an index subtracts the mean of the vectors; the pack has them as the model made them."""
+    is_centred: bool  # whether an index subtracts the mean of the vectors; the pack has them as the model made them
     licence: str | None
     calibration: PackCalibration | None
     files: tuple[PackFile, ...]

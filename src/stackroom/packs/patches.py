@@ -14,10 +14,8 @@ from stackroom.packs.manifest import SHORT, PackFile
 from stackroom.zstd import zstd
 
 LEVEL = 12
-QUICK_LEVEL = 3
-"""The level of records that are compressed where they are installed."""
-PATCH_LEVEL = 1
-"""With long-distance matching, higher levels take many times as long and save nothing."""
+QUICK_LEVEL = 3  # the level of records that are compressed where they are installed
+PATCH_LEVEL = 1  # with long-distance matching, higher levels take many times as long and save nothing
 MOST_PATCHED_BYTES = 1 << 30
 """The largest sum of old and new content for which there are patches: both are held in memory."""
 SMALLEST_BASE_BYTES = 8

@@ -117,13 +117,11 @@ GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
 WEB = re.compile(r"https?://", re.IGNORECASE)
 MEGABYTE = 1_000_000
 NOTHING_THERE = frozenset({404, 410})
-LIMITED = 403
-"""The status by which GitHub refuses a caller who asks too often."""
+LIMITED = 403  # the status by which GitHub refuses a caller who asks too often
 MOST_SIGNATURE_BYTES = 10_000
 ATTEMPTS = 3
 
-OnBytes = Callable[[int], None]
-"""Gets how many bytes of the file are here so far."""
+OnBytes = Callable[[int], None]  # gets how many bytes of the file are here so far
 
 
 class FolderPlace:
@@ -238,8 +236,7 @@ class WebPlace:
             self._fetcher.fetch_file(wanted, max_bytes=max_bytes, attempts=ATTEMPTS, on_progress=on_bytes)
 
 
-ReleasePlace = FolderPlace | WebPlace
-"""`NotFoundError` and `UnavailableError` say why nothing comes from it."""
+ReleasePlace = FolderPlace | WebPlace  # `NotFoundError` and `UnavailableError` say why nothing comes from it
 
 
 @contextmanager
@@ -378,8 +375,7 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
     )
 
 
-OnFetched = Callable[[int, int], None]
-"""Gets how many bytes were fetched so far, and all that are to be."""
+OnFetched = Callable[[int, int], None]  # gets how many bytes were fetched so far, and all that are to be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,8 +471,7 @@ class ReleaseFetcher:
         self.found.place.bring(asset, path, max_bytes=max_bytes, on_bytes=count)
 
 
-AFTER_PROBLEM = timedelta(hours=1)
-"""The longest pause after a place did not answer."""
+AFTER_PROBLEM = timedelta(hours=1)  # the longest pause after a place did not answer
 
 
 class ReleaseChecker:

@@ -31,8 +31,7 @@ LOCK_FILE = "publishing.lock"
 LOCK_TIMEOUT_S = 10.0
 UNFINISHED = ".unfinished"
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-PATCHES = 4
-"""From how many earlier releases there are patches: a month of weekly releases."""
+PATCHES = 4  # from how many earlier releases there are patches: a month of weekly releases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

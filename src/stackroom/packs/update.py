@@ -95,8 +95,7 @@ class ReleaseReport:
     conflicts: list[str] = field(default_factory=list)
     """Ids of records that were edited here and changed differently by the release."""
     records: int = 0
-    model: str | None = None
-    """The model of its vectors, which searches by meaning need."""
+    model: str | None = None  # the model of its vectors, which searches by meaning need
     notes: list[str] = field(default_factory=list)
 
     @classmethod

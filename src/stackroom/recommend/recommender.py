@@ -82,8 +82,7 @@ class Recommendation:
 
     record: Record
     score: float
-    chosen_by: float
-    """The score that it was chosen by: with wishes, and with how much is known of it."""
+    chosen_by: float  # the score that it was chosen by: with wishes, and with how much is known of it
     signals: Signals[float]
 
 
@@ -92,17 +91,12 @@ class Placing:
     """The place of one record among the recommendations, or what keeps it out."""
 
     record: Record
-    rank: int | None
-    """Its place in what is recommended; None where it is not."""
-    failed: tuple[Condition, ...]
-    """The conditions that it does not meet; what follows holds without them."""
-    is_named: bool
-    """Whether it is one of the titles that were given."""
-    place: int | None
-    """Its place by the score that records are chosen by; None where it is not a candidate."""
+    rank: int | None  # its place in what is recommended; None where it is not
+    failed: tuple[Condition, ...]  # the conditions that it does not meet; what follows holds without them
+    is_named: bool  # whether it is one of the titles that were given
+    place: int | None  # its place by the score that records are chosen by; None where it is not a candidate
     candidates: int
-    why: Why | None
-    """What its similarity and the score that it is chosen by are made of, where it is a candidate."""
+    why: Why | None  # what its similarity and the score that it is chosen by are made of, where it is a candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +105,11 @@ class Recommendations:
 
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
-    titles: tuple[NameChoice, ...]
-    """The liked titles, and those that preferences name."""
+    titles: tuple[NameChoice, ...]  # the liked titles, and those that preferences name
     preferences: Preferences
-    excluded: tuple[NameChoice, ...] = ()
-    """The titles that were left out."""
+    excluded: tuple[NameChoice, ...] = ()  # the titles that were left out
     notes: tuple[str, ...] = ()
-    placing: Placing | None = None
-    """Of the record that the request asks about."""
+    placing: Placing | None = None  # of the record that the request asks about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +119,10 @@ class Request:
     titles: tuple[str, ...]
     preferences: str = ""
     exclude: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    """What every recommendation has, beside what the preferences say."""
+    conditions: tuple[Condition, ...] = ()  # what every recommendation has, beside what the preferences say
     limit: int = 8
-    may_describe: bool = False
-    """Whether preferences without a title will do: then they describe what is wanted."""
-    about: RecordId | None = None
-    """The record whose place is to be told."""
+    may_describe: bool = False  # whether preferences without a title will do: then they describe what is wanted
+    about: RecordId | None = None  # the record whose place is to be told
 
 
 @dataclass(frozen=True, kw_only=True)

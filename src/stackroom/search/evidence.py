@@ -187,8 +187,7 @@ FEW_RECORDS = 300
 
 BASE, WORDS, NAME = "base", "words", "name"
 MEANING, FEW, UNKNOWN, NAMED = "meaning", "few_records", "unknown_words", "named_values"
-MOOD = "mood"
-"""The addends of the logistic function beside the words."""
+MOOD = "mood"  # the addends of the logistic function beside the words
 AT_MOST, SAME = "at_most", "same_text"
 """What takes a strength down to that of content at most, or up to that of the same text."""
 

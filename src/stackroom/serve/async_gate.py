@@ -38,8 +38,7 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-CALLER = "stackroom.caller"
-"""The key of the caller in an HTTP request's scope."""
+CALLER = "stackroom.caller"  # the key of the caller in an HTTP request's scope
 
 Context = ServerRequestContext[Any]
 Callers = Callable[[Context], "Caller"]
@@ -51,12 +50,9 @@ class Caller:
 
     principal: Principal
     via: str
-    identity: Identity | None = None
-    """The principal with their credential, on transports that authenticate."""
-    tool_names: ToolNames | None = None
-    """The form of tool names that the address asks for."""
-    begun: PendingCall[Answer] | None = None
-    """The call of their request, where the transport has begun it."""
+    identity: Identity | None = None  # the principal with their credential, on transports that authenticate
+    tool_names: ToolNames | None = None  # the form of tool names that the address asks for
+    begun: PendingCall[Answer] | None = None  # the call of their request, where the transport has begun it
 
     def asking(
         self, operation: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
@@ -101,12 +97,9 @@ def asked_names(query: bytes) -> ToolNames | None:
     return FORMS[given[0]]
 
 
-PAUSE_S = 0.004
-"""The delay of each request of a throttled caller; their requests wait one after the other."""
-LONGEST_S = 2.0
-"""The longest delay of one request, with its turn."""
-MOST_KNOWN = 10_000
-"""The most refused callers that are remembered; beyond that all are forgotten."""
+PAUSE_S = 0.004  # the delay of each request of a throttled caller; their requests wait one after the other
+LONGEST_S = 2.0  # the longest delay of one request, with its turn
+MOST_KNOWN = 10_000  # the most refused callers that are remembered; beyond that all are forgotten
 
 
 class PerCallerLimit:
@@ -158,10 +151,8 @@ WAITING_THREADS = 16
 this queue, refuses one too many."""
 
 
-LONGEST_WAIT_S = 2.0
-"""A call that would wait longer for its turn is refused at once."""
-LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20
-"""How long one call counts at most, and over how many calls the usual time is."""
+LONGEST_WAIT_S = 2.0  # a call that would wait longer for its turn is refused at once
+LONGEST_NOTED_S, NOTED_CALLS = 2.0, 20  # how long one call counts at most, and over how many calls the usual time is
 
 
 class Workers:
@@ -224,11 +215,9 @@ class Workers:
                 await anyio.sleep(0.02)
 
 
-WAIT_S = 2.0
-"""How long a client that connects is kept waiting for the catalogues, to be told about them."""
+WAIT_S = 2.0  # how long a client that connects is kept waiting for the catalogues, to be told about them
 INTRODUCED_AT_ONCE = 4
-LOADING = "loading"
-"""The caller name under which worker threads wait for the gate to load."""
+LOADING = "loading"  # the caller name under which worker threads wait for the gate to load
 
 
 class AsyncGate:

@@ -26,10 +26,8 @@ from stackroom.serve.hits_view import EXTENSION
 
 CALL = "tools/call"
 STRUCTURED = {"structuredContent"}
-RETRY_AFTER = "io.stackroom/retryAfterS"
-"""The key in a refused call's `_meta` that says when to retry."""
-DRAWN = "drawn"
-"""Marks an answer that a client which shows views asked for; which clients do, the SDK knows."""
+RETRY_AFTER = "io.stackroom/retryAfterS"  # the key in a refused call's `_meta` that says when to retry
+DRAWN = "drawn"  # marks an answer that a client which shows views asked for; which clients do, the SDK knows
 FLAGGED = "io.stackroom/flagged"
 """The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
 

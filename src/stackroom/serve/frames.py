@@ -71,8 +71,7 @@ _FINITE = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_cons
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 1_000
-DEEPEST = 100
-"""The deepest nesting of lists and objects; beyond it the SDK's parsers fail, each at its own depth."""
+DEEPEST = 100  # the deepest nesting of lists and objects; beyond it the SDK's parsers fail, each at its own depth
 
 
 class BadFrameError(Exception):

@@ -36,14 +36,12 @@ TOOL_META: dict[str, Any] = {
     "ui": {"resourceUri": URI, "visibility": ["model", "app"]},
     "ui/resourceUri": URI,  # the name that it had before 2026-01-26
 }
-SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}
-"""The declaration of the extension."""
+SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}  # the declaration of the extension
 VIEW_META: dict[str, Any] = {"ui": {"prefersBorder": True}}
 """It asks for no permission and no network: an assistant that shows it need not let it load anything."""
 TILES = "stackroom/tiles"
 """The key in the `_meta` of an answer that has its results as the view draws them; no model reads it."""
-MOST_PICTURE_BYTES = 250_000
-"""How much of an answer's pictures the view gets; records beyond have drawn covers."""
+MOST_PICTURE_BYTES = 250_000  # how much of an answer's pictures the view gets; records beyond have drawn covers
 
 
 def answer_extension(context: Context, capabilities: dict[str, Any]) -> None:

@@ -21,8 +21,7 @@ from stackroom.serve.async_gate import AsyncGate, Context
 
 logger = logging.getLogger(__name__)
 
-TELL_S = 5.0
-"""The time limit for telling one connection."""
+TELL_S = 5.0  # the time limit for telling one connection
 
 Tell = Callable[[], Coroutine[Any, Any, None]]
 

@@ -44,8 +44,7 @@ from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
-NOTES = "io.stackroom/notes"
-"""The key in the `_meta` of a resource's content that has remarks such as its age."""
+NOTES = "io.stackroom/notes"  # the key in the `_meta` of a resource's content that has remarks such as its age
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 NO_NAMES: Mapping[str, str] = {}
@@ -120,8 +119,7 @@ def resource_contents(uri: str, content: ResourceContent) -> types.TextResourceC
     return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob, _meta=meta)
 
 
-CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
-"""The requests that are audited."""
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})  # the requests that are audited
 
 ResultT = TypeVar("ResultT")
 

@@ -14,8 +14,7 @@ from typing import Any
 
 WIRE_MODELS = "mcp_types._wire_base"
 """The module with the base class of the models of messages, one model for each message of a revision."""
-PACKAGES = ("mcp", "mcp.server")
-"""Packages whose own code imports what is not used here."""
+PACKAGES = ("mcp", "mcp.server")  # packages whose own code imports what is not used here
 
 
 def prepare_import() -> None:

@@ -22,8 +22,7 @@ from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.message_loop import serve_messages
 from stackroom.settings import ToolNames
 
-FIRST_ANSWERS = 2
-"""A client first asks for an introduction and for the tools."""
+FIRST_ANSWERS = 2  # a client first asks for an introduction and for the tools
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 

@@ -24,8 +24,7 @@ FIRST_PAUSE_S = 0.04
 GROWTH = 4.0
 """The growth of a pause. The first two are short enough for the retries of the call that failed."""
 LONGEST_PAUSE_S = 5.0
-JITTER = 0.25
-"""A pause is up to this share longer, so that the catalogues of one disk are not all tried at once."""
+JITTER = 0.25  # a pause is up to this share longer, so that the catalogues of one disk are not all tried at once
 
 
 class ConditionKind(StrEnum):
@@ -43,8 +42,7 @@ class Condition:
     cause: ConditionKind
     reason: str
     since: datetime
-    retry_in_s: float | None = None
-    """In how many seconds a catalogue that cannot be read is tried again."""
+    retry_in_s: float | None = None  # in how many seconds a catalogue that cannot be read is tried again
 
 
 class _Failing(NamedTuple):

@@ -36,10 +36,8 @@ from stackroom.shelf.series import Work
 from stackroom.text.analyser import TextQuery
 
 RECORDS_PART = "records"
-INDEX_PART = "index"
-"""The parts of a catalogue that a shelf has."""
-Checkpoint = Callable[[], None]
-"""A function that long work calls now and then; it may raise to end the work."""
+INDEX_PART = "index"  # the parts of a catalogue that a shelf has
+Checkpoint = Callable[[], None]  # a function that long work calls now and then; it may raise to end the work
 BATCH_ROWS = 4096
 
 
@@ -149,14 +147,12 @@ class ShelfDescription:
     records: int
     change_no: int
     stale: str | None = None
-    is_read_only: bool = False
-    """Whether its files cannot be written to, so that nothing can be changed."""
+    is_read_only: bool = False  # whether its files cannot be written to, so that nothing can be changed
     model: ModelId | None = None
     index_bytes: int = 0
     sqlite_file: Path | None = None
     """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
-    counters: Mapping[str, int] = field(default_factory=dict)
-    """Figures of this implementation's indexes, by name."""
+    counters: Mapping[str, int] = field(default_factory=dict)  # figures of this implementation's indexes, by name
 
 
 def never_stop() -> None:

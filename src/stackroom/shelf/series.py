@@ -11,14 +11,11 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldRole, RecommendSpec, te
 from stackroom.model.record import Record
 from stackroom.text.normalise import fold
 
-MIN_STEM_CHARS = 5
-"""The length from which a stem that begins another title shows a series."""
+MIN_STEM_CHARS = 5  # the length from which a stem that begins another title shows a series
 MIN_SHARED_CHARS = 6
 """The length from which a stem counts wherever it stands: of an alternative title, or after a colon."""
-MIN_SHARED_WIDE_CHARS = 3
-"""The same for scripts without spaces, where three characters say as much."""
-MIN_INNER_CHARS = 10
-"""The length from which a stem of several words counts anywhere in a title."""
+MIN_SHARED_WIDE_CHARS = 3  # the same for scripts without spaces, where three characters say as much
+MIN_INNER_CHARS = 10  # the length from which a stem of several words counts anywhere in a title
 
 _BREAK = re.compile(r"[:：;([〜~]|\s[-–—~]")
 _NOISE = re.compile(r"[\W_]+")
@@ -28,14 +25,11 @@ _ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
 class Work(NamedTuple):
     """The evidence of a record's series."""
 
-    stem: str
-    """The stem of the title."""
+    stem: str  # the stem of the title
     marks: frozenset[str]
     """Its pages, the pages it names, and the stems of its titles that are long enough to tell apart."""
-    sought: str
-    """The stem as it stands in the title of another part of the series; empty where it is too short to tell."""
-    title: str
-    """The words of the title, its parts on lines of their own, a space around each word."""
+    sought: str  # the stem as it stands in the title of another part of the series; empty where it is too short to tell
+    title: str  # the words of the title, its parts on lines of their own, a space around each word
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:

@@ -20,13 +20,11 @@ from stackroom.library import PLACE_FILE, remove_file, replace_file
 from stackroom.shelf.embedded.store import Store
 
 STORE_FILE = "records.sqlite"
-FORMER_FILE = "store.former.toml"
-"""Names the database that the records were in before they were moved out of it."""
+FORMER_FILE = "store.former.toml"  # names the database that the records were in before they were moved out of it
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
 REMOTE = "stackroom.shelf.postgres_search.remote_store"
 SEARCHED = "stackroom.shelf.postgres_search.shelf"
-IN_DATABASE = "postgresql"
-"""The word for an index that is in the database."""
+IN_DATABASE = "postgresql"  # the word for an index that is in the database
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
 SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
 
@@ -37,10 +35,8 @@ class StorePlace:
 
     url: str
     schema: str
-    search: str = ""
-    """Where the index is: in the database, or where nothing is said in the folder of each server."""
-    reads: str = ""
-    """The address of replicas that records are read from, where they have all that a server has seen."""
+    search: str = ""  # where the index is: in the database, or where nothing is said in the folder of each server
+    reads: str = ""  # the address of replicas that records are read from, where they have all that a server has seen
     parts: int = 0
     """How many parts the tables of an index in the database get when it is built; 0: by the number of records."""
     shared_index_mb: int = 4_000

@@ -28,8 +28,7 @@ from stackroom.text.normalise import fold
 ID_TEXT, NAMES_TEXT, WORK_TEXT = "id", "names", "work"
 """The columns of texts: a record's id, the words of its names, and the evidence of its series."""
 
-Entry = tuple[str, str, str]
-"""A value of a term column: its folded term, its category, and the value as written."""
+Entry = tuple[str, str, str]  # a value of a term column: its folded term, its category, and the value as written
 VALUES_KEPT = 10_000
 
 

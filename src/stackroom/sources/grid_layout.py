@@ -157,8 +157,7 @@ MISSING = WORDS | {"-", "–", "—", "?", "n/a", "n.a.", "#n/a", "<na>", "\\n"}
 WRITTEN = frozenset(form(word) for word in MISSING for form in (str.lower, str.upper, str.title)) | {"NaN", "NaT"}
 """The cells that may stand for a missing value; `NaT` is a moment in pandas, and in other letters a name."""
 LEAST_ALIKE = 0.9
-FEWEST = 3
-"""A word is a value where this share, and this number, of the other cells are written as it is."""
+FEWEST = 3  # a word is a value where this share, and this number, of the other cells are written as it is
 
 
 class MissingCells:

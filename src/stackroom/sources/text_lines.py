@@ -51,8 +51,7 @@ def is_utf8(line: bytes) -> bool:
 
 SAMPLE_BYTES = 1 << 13  # the most bytes of which an encoding is told, and whether a file is text
 FEW_CONTROL = 2
-MOST_CONTROL = 0.01
-"""The number and share of NUL bytes and other control characters above which a file is not text."""
+MOST_CONTROL = 0.01  # the number and share of NUL bytes and other control characters above which a file is not text
 STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ue000-\uf8ff\u0a00\u2c00\u3b00]")
 """Characters of no table, and those that a line end, a comma or a semicolon is with its bytes in the other order."""
 NUL_BYTES = "NUL bytes were removed from {count:,} line{s} (first: {first})"

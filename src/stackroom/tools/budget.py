@@ -61,8 +61,7 @@ ITEM_CHARS = 30  # the characters for which a shortened list has one item
 LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 """The lengths that are tried for a single result that is too long by itself."""
 
-EVERY = "*"
-"""In a path, every field."""
+EVERY = "*"  # in a path, every field
 CURSOR = re.compile(r"[1-9]\d{0,6}")
 
 ValueT = TypeVar("ValueT")

@@ -43,14 +43,12 @@ class OpenCatalogue:
     shelf: Shelf
     searcher: Searcher
     recommender: Recommender
-    folder: Path | None = None
-    """Its folder in the library; None where it is not in one."""
+    folder: Path | None = None  # its folder in the library; None where it is not in one
     list_sources: Callable[[], Sequence[str]] = tuple
     """Lists the locations it was built from; may grow while it is served."""
     list_unserved: Callable[[], Sequence[str]] = tuple
     """Lists the catalogues of its package that could not be opened when serving began."""
-    open_storage: OpenStorage = refuse_storage
-    """Opens where what belongs to users is kept."""
+    open_storage: OpenStorage = refuse_storage  # opens where what belongs to users is kept
     settings: Settings | None = None
     """The settings of the server, from which a package reads its own section; None where there is no server."""
     map: CatalogueMap = field(default_factory=CatalogueMap)

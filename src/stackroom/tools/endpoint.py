@@ -46,8 +46,7 @@ def _require_digits(value: object) -> object:
     return value
 
 
-WholeNumber = Annotated[int, BeforeValidator(_require_digits)]
-"""A number of a query string: plain digits only."""
+WholeNumber = Annotated[int, BeforeValidator(_require_digits)]  # a number of a query string: plain digits only
 
 
 class PageParams(QueryParams):
@@ -62,17 +61,12 @@ class EndpointRequest(Generic[QueryT, BodyT]):
     """One validated request: who sent it, and its parameters."""
 
     identity: Identity
-    call_id: str
-    """The id under which the audit notes the request."""
+    call_id: str  # the id under which the audit notes the request
     path: Mapping[str, str]
-    query: QueryT
-    """The query string as the endpoint declares it; None where it declares none."""
-    body: BodyT
-    """The body as the endpoint declares it; None where it declares none."""
-    catalogues: tuple[OpenCatalogue, ...]
-    """The catalogues that the caller may see."""
-    media: CallerMedia
-    """The files of records that the caller may see."""
+    query: QueryT  # the query string as the endpoint declares it; None where it declares none
+    body: BodyT  # the body as the endpoint declares it; None where it declares none
+    catalogues: tuple[OpenCatalogue, ...]  # the catalogues that the caller may see
+    media: CallerMedia  # the files of records that the caller may see
 
     @property
     def principal(self) -> Principal:
@@ -113,8 +107,7 @@ class ClientProtocol:
     errors in its form. Cookies and headers are no credential there, since a GET may change something.
     """
 
-    suffix: str
-    """An ending that every path may have too."""
+    suffix: str  # an ending that every path may have too
     find_login: Callable[[Mapping[str, str]], GivenLogin]
     """Returns the credential among the parameters; raises an ExpectedError where it is missing or not supported."""
     reply_error: Callable[[ExpectedError, Mapping[str, str]], TextReply]
@@ -161,17 +154,14 @@ class Endpoint(EndpointSpec):
     `run` is given an `EndpointRequest` and returns the declared result; it is called in a worker thread.
     """
 
-    action: Action | None = field(kw_only=True)
-    """The permission it needs; None: any authenticated caller."""
+    action: Action | None = field(kw_only=True)  # the permission it needs; None: any authenticated caller
     target: str | None = field(default=None, kw_only=True)
     """The path variable or body field whose value the audit notes as the target."""
     cost: Cost = field(default=Cost.READ, kw_only=True)
-    is_limited: bool = field(default=True, kw_only=True)
-    """Whether requests count against the caller's rate limit."""
+    is_limited: bool = field(default=True, kw_only=True)  # whether requests count against the caller's rate limit
     notes_parameters: bool = field(default=False, kw_only=True)
     """Whether the audit notes what was sent, secrets redacted."""
-    is_secret: bool = field(default=False, kw_only=True)
-    """Whether the answer has a secret, and must not be kept."""
+    is_secret: bool = field(default=False, kw_only=True)  # whether the answer has a secret, and must not be kept
     protocol: ClientProtocol | None = field(default=None, kw_only=True)
     """The rules of another API that it follows; its method is GET."""
     is_audited: bool = field(default=True, kw_only=True)

@@ -41,8 +41,7 @@ class MediaFile:
     path: Path
     mime_type: str
     size_bytes: int
-    modified_at: float
-    """The modification time, in seconds since 1970."""
+    modified_at: float  # the modification time, in seconds since 1970
 
     @property
     def version(self) -> str:

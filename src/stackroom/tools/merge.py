@@ -26,8 +26,7 @@ from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, notes_by_reason, unread_notes
 from stackroom.tools.reading import EVERY, ReadQuestion, counted, in_order, list_page, plain_reading, read_question
 
-NEAREST_SHOWN = 5
-"""The number of hits that are shown where nothing answers."""
+NEAREST_SHOWN = 5  # the number of hits that are shown where nothing answers
 
 FURTHEST = 99
 """The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
@@ -229,8 +228,7 @@ class ScopeRequest:
     visibility: Visibility
     conditions: Callable[[CatalogueSpec], Sequence[Condition]] = lambda _spec: ()
     """Returns the conditions for a catalogue of this spec."""
-    label: Label = argument_of
-    """Returns the name of the argument that a condition came from, for errors and notes."""
+    label: Label = argument_of  # returns the name of the argument that a condition came from, for errors and notes
     with_adult: Callable[[CatalogueSpec], bool] = lambda _spec: False
     """Tells whether the call asks for adult records too."""
 
@@ -319,10 +317,8 @@ class ShownHits:
     keys: Sequence[Key]
     left_out: Mapping[Key, str] = field(default_factory=dict)
     """Reasons as in "it repeats …"; records that are only too far down need none."""
-    raised: Mapping[Key, RankedKey] = field(default_factory=dict)
-    """The hits whose strength the tool raised."""
-    evidence: Evidence
-    """The evidence of the whole answer."""
+    raised: Mapping[Key, RankedKey] = field(default_factory=dict)  # the hits whose strength the tool raised
+    evidence: Evidence  # the evidence of the whole answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,13 +327,10 @@ class SearchPath:
 
     view: CatalogueView
     scope: Scope
-    rank: Callable[[Scope], Ranked]
-    """Runs the tool's search in a scope, which may be wider than that of the call."""
+    rank: Callable[[Scope], Ranked]  # runs the tool's search in a scope, which may be wider than that of the call
     show: Callable[[Ranked], ShownHits]
-    limit: int
-    """How many records the tool shows at most, over all pages."""
-    page: int
-    """How many records one answer has."""
+    limit: int  # how many records the tool shows at most, over all pages
+    page: int  # how many records one answer has
     searcher: Searcher
     label: Label = argument_of
     notes: Sequence[str] = ()

@@ -60,28 +60,21 @@ class ReadQuestion:
     """A question as one catalogue reads it."""
 
     asked: str
-    query: str
-    """The words to search for; empty where all records in scope answer."""
-    given: Scope
-    """The scope of the call."""
-    scope: Scope
-    """The same with what was stated."""
-    conditions: tuple[Condition, ...] = ()
-    """Those that were stated; they are in the scope too."""
+    query: str  # the words to search for; empty where all records in scope answer
+    given: Scope  # the scope of the call
+    scope: Scope  # the same with what was stated
+    conditions: tuple[Condition, ...] = ()  # those that were stated; they are in the scope too
     phrases: tuple[ReadPhrase, ...] = ()
-    likely: tuple[str, ...] = ()
-    """The phrases that may be words of the topic."""
+    likely: tuple[str, ...] = ()  # the phrases that may be words of the topic
     sort: str = ""
     left_out: frozenset[Key] = frozenset()
     refused: frozenset[Key] = frozenset()
     """The records with the words of a phrase that is refused and that no field tells."""
     is_count: bool = False
-    lacks_name: bool = False
-    """Whether no record has the name of the maker or the place that was asked for."""
+    lacks_name: bool = False  # whether no record has the name of the maker or the place that was asked for
     names_moods: bool = False
     """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
-    doubts: tuple[str, ...] = ()
-    """What was left aside or cannot be checked."""
+    doubts: tuple[str, ...] = ()  # what was left aside or cannot be checked
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -361,8 +354,7 @@ def describe(condition: Condition, spec: CatalogueSpec) -> str:
     return f"{label} is {low}" if low == high else f"{label} {low} to {high}"
 
 
-EVERY = "*"
-"""The query that lists every record."""
+EVERY = "*"  # the query that lists every record
 
 
 def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:

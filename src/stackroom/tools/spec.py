@@ -35,8 +35,7 @@ BARE_OBJECT = WithJsonSchema({"type": "object"})
 BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
 """Schemas without detail, to keep the tool list small."""
 
-LARGEST = 10**9
-"""The greatest id or offset that every database can hold."""
+LARGEST = 10**9  # the greatest id or offset that every database can hold
 
 ValueT = TypeVar("ValueT")
 
@@ -131,20 +130,16 @@ class ToolSpec:
     params: type[ToolParams]
     result: type[ToolResult]
     action: Action
-    cost: Cost
-    """The cost of a call, unless `costs` tells it from the arguments."""
-    run: Callable[..., ToolResult]
-    """Called with the principal, the params and, if `wants_call_id`, the call's id."""
+    cost: Cost  # the cost of a call, unless `costs` tells it from the arguments
+    run: Callable[..., ToolResult]  # called with the principal, the params and, if `wants_call_id`, the call's id
     text: Callable[[Any], str]
     count_of: Callable[[Any], int | None] = lambda _result: None
     """Counts the records of a result, for the audit and analytics; None where it lists none."""
     costs: Callable[[Mapping[str, Any]], Cost] | None = None
     """Returns the cost of a call with these arguments, which are not validated yet: one that only looks is a read."""
-    title: str = ""
-    """The display name; empty where it is the name in words."""
+    title: str = ""  # the display name; empty where it is the name in words
     read_only: bool = True
-    is_instant: bool = False
-    """Whether it never blocks and may run on the event loop."""
+    is_instant: bool = False  # whether it never blocks and may run on the event loop
     cacheable: bool = False
     """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
     reads_more: Callable[[Any], bool] = lambda _params: False
@@ -152,10 +147,8 @@ class ToolSpec:
     not cached."""
     reads: Callable[[Any], Iterable[str]] | None = None
     """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
-    wants_call_id: bool = False
-    """Whether `run` gets the id of the audit entry, to record it with its changes."""
-    is_listed: bool = True
-    """Whether tool lists have it; else it is called over REST only, by pages and programs."""
+    wants_call_id: bool = False  # whether `run` gets the id of the audit entry, to record it with its changes
+    is_listed: bool = True  # whether tool lists have it; else it is called over REST only, by pages and programs
     is_brief: bool = False
     """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool list small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -166,8 +159,7 @@ class ToolSpec:
     recommends: Callable[[Principal, Any, str, RecordId], Placing | None] | None = None
     """Returns the place of a record of one catalogue among what a call with these params recommends, for explanations;
     None where the tool does not recommend."""
-    definitions: Mapping[str, Any] = field(default_factory=dict)
-    """The definitions that those schemas refer to."""
+    definitions: Mapping[str, Any] = field(default_factory=dict)  # the definitions that those schemas refer to
     descriptions: Callable[[], Mapping[str, str]] = dict
     """Returns the descriptions of arguments that depend on the records of now, for lists of tools; empty ones do not
     replace those of `params`."""

@@ -13,8 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom import api
 
-MOST_NAMES = 3
-"""The most alternative names of a result; `get_anime_details` has all of them."""
+MOST_NAMES = 3  # the most alternative names of a result; `get_anime_details` has all of them
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
 KANA, KANJI = re.compile("[\u3041-\u30fa]"), re.compile("[\u4e00-\u9fff]")
 _folded = lru_cache(maxsize=8)(api.fold_name)

@@ -8,14 +8,11 @@ from stackroom import api
 
 DOCUMENT = "document"
 PASSAGE = "passage"
-SPARE = 2
-"""Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
+SPARE = 2  # factor of passages fetched per wanted one, so that enough remain after repeats are removed
 
-MOST_SHARED = 0.5
-"""A passage of which a better one of its file has more than this share is a repeat."""
+MOST_SHARED = 0.5  # a passage of which a better one of its file has more than this share is a repeat
 
-ANCHOR_CHARS = 40
-"""The beginning of a passage by which an overlap is found in another."""
+ANCHOR_CHARS = 40  # the beginning of a passage by which an overlap is found in another
 
 REPEATS = "it repeats a passage that is shown before it"
 

@@ -26,8 +26,7 @@ SYNONYMS = "synonyms.json"
 KEPT_FOLDER = "files"
 SYNONYM_WEIGHT = 0.5
 MAX_QUERY_CHARS = 2_000
-MAX_ADDED = 12
-"""The most synonyms added to a query."""
+MAX_ADDED = 12  # the most synonyms added to a query
 
 _WORD = re.compile(r"\w+")
 

@@ -15,8 +15,7 @@ from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
 
-MOST = 0.6
-"""Share of an artist's tracks with a genre from which it is proposed for those without any."""
+MOST = 0.6  # share of an artist's tracks with a genre from which it is proposed for those without any
 FEWEST = 3
 
 
@@ -121,8 +120,7 @@ def _shared_genres(tracks: Sequence[Record]) -> tuple[Tag, ...]:
     return tuple(tag for tag, count in counts.items() if count >= MOST * len(having)) if having else ()
 
 
-SAME_LENGTH_S = 2.0
-"""Difference in length from which recordings of the same name count as different."""
+SAME_LENGTH_S = 2.0  # difference in length from which recordings of the same name count as different
 HUNDRED = 100
 MISSING_SHOWN = 20
 ENTERED = "each missing album has the request by which catalog.mutate enters it"

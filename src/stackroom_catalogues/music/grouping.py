@@ -27,8 +27,7 @@ ARTIST, ALBUM, TRACK = "artist", "album", "track"
 KINDS = (ARTIST, ALBUM, TRACK)
 VARIOUS = "Various Artists"
 VARIOUS_NAMES = frozenset({"various artists", "various", "va", "v a"})
-COVERS = "media/covers"
-"""Folder of extracted pictures, in the catalogue's folder."""
+COVERS = "media/covers"  # folder of extracted pictures, in the catalogue's folder
 
 MOST_GENRES = 6
 SLUG_CHARS = 64

@@ -14,10 +14,8 @@ ID = re.compile(rf"({'|'.join(KINDS)})-\S+")
 SCAN_KEYS = 5_000
 WORDS_TRIED = 50
 SUGGESTIONS = 3
-EXACT = 1.0
-"""Similarity of a name that is exactly the wanted one."""
-LIKE = 0.5
-"""Similarity from which a name is suggested."""
+EXACT = 1.0  # similarity of a name that is exactly the wanted one
+LIKE = 0.5  # similarity from which a name is suggested
 
 
 class MusicLibrary:
@@ -175,10 +173,8 @@ def described(record: api.Record) -> str:
     return " – ".join(part for part in parts if part) or record.kind
 
 
-SPARE = 4
-"""Candidates for each wanted record, so that enough are left of different artists."""
-SAME_ARTIST_SHARE = 4
-"""At every rank at most two of the tracks so far, or one in this many, are by the same artist."""
+SPARE = 4  # candidates for each wanted record, so that enough are left of different artists
+SAME_ARTIST_SHARE = 4  # at every rank at most two of the tracks so far, or one in this many, are by the same artist
 
 
 def find_similar(library: MusicLibrary, record: api.Record, *, limit: int) -> list[tuple[api.Record, float]]:

@@ -16,8 +16,7 @@ EDITION = re.compile(
 NUMBERED_WORK = re.compile(r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*")
 """A numbered work, followed by its key or its number in a catalogue of works."""
 NUMERAL = re.compile(r"\d+|[ivx]+")
-ALIKE = 0.87
-"""Similarity from which two names count as spellings of the same."""
+ALIKE = 0.87  # similarity from which two names count as spellings of the same
 
 LEADING_NUMBER = re.compile(r"(\d{1,3})\s*[-._)]\s*(\S.*)|(0\d)\s+(\S.*)")
 FEATURING = re.compile(r"\b(?:featuring|feat|ft)\b\.?\s+(?=\S)", re.IGNORECASE)

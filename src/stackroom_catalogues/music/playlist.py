@@ -18,21 +18,16 @@ from stackroom_catalogues.music.grouping import ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.shapes import MOST, MOST_MINUTES, GetParams, GetResult, RecordGroup, entry_of
 
-CANDIDATES = 300
-"""Tracks that a playlist is chosen from, unless it is very long."""
+CANDIDATES = 300  # tracks that a playlist is chosen from, unless it is very long
 SHORT_TRACK_S = 120
-POOL = 4
-"""A playlist is chosen from the best tracks of this many times its length."""
+POOL = 4  # a playlist is chosen from the best tracks of this many times its length
 FEWEST = 30
 PHRASES_TRIED = 3
-TOLERANCE = 0.05
-"""Accepted deviation from the wanted length."""
+TOLERANCE = 0.05  # accepted deviation from the wanted length
 AGAIN_BY_ARTIST = 0.55
-AGAIN_OF_ALBUM = 0.8
-"""Factors on a track's score for each chosen one by the same artist, and of the same album."""
+AGAIN_OF_ALBUM = 0.8  # factors on a track's score for each chosen one by the same artist, and of the same album
 DEFAULT_MINUTES = 60.0
-TIE_BREAK = 0.01
-"""Part of the score by which tracks of one round are in the order that they were found in."""
+TIE_BREAK = 0.01  # part of the score by which tracks of one round are in the order that they were found in
 LENGTH = re.compile(
     r"""\b(?:(?:about|around|for|of)\s+){0,3}
     (?P<count>\d+(?:\.\d+)?|an?|half(?:\s+an?)?|two|three|four)[\s-]*

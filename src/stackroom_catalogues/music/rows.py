@@ -23,8 +23,7 @@ from stackroom_catalogues.music.audio.tags import find_picture
 from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
 from stackroom_catalogues.music.synth import file_of, load_pieces, render
 
-GENRE = "genre"
-"""The category of a tag without one."""
+GENRE = "genre"  # the category of a tag without one
 SAMPLE = Path(__file__).parent / "sample" / "library.jsonl"
 LEDGER_FILE = "ledger.sqlite"
 DATABASES = (".sqlite", ".sqlite3", ".db")

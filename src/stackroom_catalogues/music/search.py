@@ -9,14 +9,11 @@ from stackroom_catalogues.music.grouping import KINDS
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.shapes import MOST, SearchMusicParams
 
-HEAD = 21
-"""The number of best hits that are looked at for the exact words of a query."""
+HEAD = 21  # the number of best hits that are looked at for the exact words of a query
 NEAREST_OF_KIND = 3
-WITHIN_NAME = 0.8
-"""The least strength of a record that has the whole query, with its numbers, in a name."""
+WITHIN_NAME = 0.8  # the least strength of a record that has the whole query, with its numbers, in a name
 FIGURE = re.compile(r"\d")
-LATIN = re.compile(r"[a-z]")
-"""A query without such letters is of a name: a model of English makes nothing of it."""
+LATIN = re.compile(r"[a-z]")  # a query without such letters is of a name: a model of English makes nothing of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +33,7 @@ class FoundKinds:
     kinds: Mapping[str, FoundOfKind]
     evidence: api.Evidence
     degraded: str | None
-    notes: Sequence[str]
-    """What was understood of the query."""
+    notes: Sequence[str]  # what was understood of the query
 
 
 def scope_search(

@@ -11,8 +11,7 @@ from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 from stackroom_catalogues.music.tables import METADATA
 
-NAME = "music"
-"""Name of the catalogue, and of its folder in the library, where there is none yet."""
+NAME = "music"  # name of the catalogue, and of its folder in the library, where there is none yet
 
 
 def build_server_parts(context: ServerContext) -> ServerParts:

@@ -14,8 +14,7 @@ from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 
 GENRES_SHOWN = 6
 MOST_MINUTES = 24 * 60
-MOST = 100
-"""The most records of one kind in an answer, and the last result that paging reaches."""
+MOST = 100  # the most records of one kind in an answer, and the last result that paging reaches
 
 QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
 Kind = Literal["artist", "album", "track"]

@@ -26,8 +26,7 @@ from stackroom_catalogues.music.search import (
     search_path,
 )
 
-TOP_TRACKS = 10
-"""Albums and tracks of an artist that are listed unless a call says how many."""
+TOP_TRACKS = 10  # albums and tracks of an artist that are listed unless a call says how many
 
 
 class MusicTools:

@@ -22,8 +22,7 @@ SPACES = {
 ERROR_ID = re.compile(r"https?://arxiv\.org/api/errors")
 PAPER_ID = re.compile(r"https?://arxiv\.org/abs/(?P<id>.+?)(v\d+)?")
 FIELDS = "title,abstract,year,venue,authors.name,authors.affiliations,externalIds,url,fieldsOfStudy"
-PAST_THE_END = "is not available"
-"""Part of the message that refuses a page after the last result."""
+PAST_THE_END = "is not available"  # part of the message that refuses a page after the last result
 
 
 class PaperPage(NamedTuple):

@@ -19,11 +19,9 @@ except ImportError:  # Windows has no such limits; killing and SQLite's own limi
     resource = None  # type: ignore[assignment]
 
 SQLITE_BYTES = 64 * 2**20
-PROCESS_BYTES = 512 * 2**20
-"""Of address space, most of which is never used."""
+PROCESS_BYTES = 512 * 2**20  # of address space, most of which is never used
 OPEN_FILES = 16
-CPU_S = 3
-"""Beyond it the kernel ends the process, even without a parent."""
+CPU_S = 3  # beyond it the kernel ends the process, even without a parent
 
 
 def main() -> None:

@@ -22,11 +22,9 @@ import apsw
 LONGEST_SQL_BYTES = 100_000
 MOST_ROWS = 1_000
 MOST_BYTES = 256 * 1024
-LONGEST_TEXT = 10_000
-"""How many characters of a value are returned."""
+LONGEST_TEXT = 10_000  # how many characters of a value are returned
 SHOWN_BLOB_BYTES = 32
-EXACT_NUMBERS = 2**53
-"""Larger integers are not exact in the JSON of most clients."""
+EXACT_NUMBERS = 2**53  # larger integers are not exact in the JSON of most clients
 STEPS_BETWEEN_CHECKS = 1_000
 BUSY_TIMEOUT_MS = 200
 
@@ -52,8 +50,7 @@ SAFE_CONFIGURATION = {
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
 }
 SAFE_PRAGMAS = ("trusted_schema=0", "temp_store=MEMORY", "mmap_size=0", "cache_size=-8000")
-LAST_PRAGMA = "query_only=1"
-"""Set last, since it also forbids temporary views, and ours come before."""
+LAST_PRAGMA = "query_only=1"  # set last, since it also forbids temporary views, and ours come before
 
 FUNCTIONS = frozenset(
     str.split("""
@@ -69,8 +66,7 @@ FUNCTIONS = frozenset(
 )
 """Allowed functions: none reads files or the connection's state, or makes a text of any length from nothing."""
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree", "pragma_table_info"})
-PRAGMAS = frozenset({"table_info", "table_xinfo"})
-"""Pragmas that may be used on a readable table."""
+PRAGMAS = frozenset({"table_info", "table_xinfo"})  # pragmas that may be used on a readable table
 RESERVED = re.compile(r"sqlite_|pragma_")
 EPONYMOUS = frozenset({"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"})
 """Tables that exist without being in the schema."""
@@ -109,8 +105,7 @@ class Verdict(StrEnum):
     SYNTAX = "syntax"
     LIMIT = "limit"
     TIMEOUT = "timeout"
-    STORAGE = "storage"
-    """The file cannot be read."""
+    STORAGE = "storage"  # the file cannot be read
 
 
 class SqlQuery(NamedTuple):
@@ -121,15 +116,12 @@ class SqlQuery(NamedTuple):
 
     path: str
     sql: str
-    tables: tuple[str, ...]
-    """The tables and views that may be read."""
+    tables: tuple[str, ...]  # the tables and views that may be read
     views: Mapping[str, str] = MappingProxyType({})
     """Name → SELECT: temporary views created for this statement, which may be read as well."""
-    kept_away: tuple[str, ...] = ()
-    """Names of tables in other files, which are reported as denied rather than unknown."""
+    kept_away: tuple[str, ...] = ()  # names of tables in other files, which are reported as denied rather than unknown
     limit: int = 100
-    time_s: float = 1.0
-    """The processor time that it may take."""
+    time_s: float = 1.0  # the processor time that it may take
 
 
 class Reply(NamedTuple):

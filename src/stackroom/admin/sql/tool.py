@@ -33,8 +33,7 @@ PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
 ANSWER_S = 10.0
 """How long a statement may take with the start of its process, which is killed then. A statement's own limit is of
 processor time, since a busy machine is not its fault."""
-PATIENCE_S = 0.1
-"""How long a statement waits for its turn before it is refused."""
+PATIENCE_S = 0.1  # how long a statement waits for its turn before it is refused
 MOST_AT_ONCE = 10
 LOWEST_PRIORITY = 19
 """So that searches are not slowed. The processes stay in the server's session, since Linux divides time among sessions
@@ -43,8 +42,7 @@ GONE = Reply(verdict=Verdict.LIMIT, message="too much for one statement: it used
 ITEMS = "items"
 CHANGES = "changes"
 RECORDS = "records"
-TABLES = (RECORDS, CHANGES)
-"""The tables under the views; `records` has each record as JSON in `body`."""
+TABLES = (RECORDS, CHANGES)  # the tables under the views; `records` has each record as JSON in `body`
 KEPT_AWAY = (
     *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
     *("tokens", "user_grants", "user_roles", "users", "v_users"),

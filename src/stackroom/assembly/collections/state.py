@@ -30,12 +30,9 @@ class SyncOutcome(StrEnum):
     """How the last look at a collection ended."""
 
     SYNCED = "synced"
-    SKIPPED = "skipped"
-    """It has no table, or one that cannot be taken in."""
-    FAILED = "failed"
-    """Its table could not be read."""
-    OWN = "own"
-    """The library has a catalogue of this name that is not from the table, and keeps it."""
+    SKIPPED = "skipped"  # it has no table, or one that cannot be taken in
+    FAILED = "failed"  # its table could not be read
+    OWN = "own"  # the library has a catalogue of this name that is not from the table, and keeps it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +41,10 @@ class CollectionState:
 
     name: str
     outcome: SyncOutcome
-    reason: str = ""
-    """Why it is not synced, or a remark on the copy."""
+    reason: str = ""  # why it is not synced, or a remark on the copy
     version: int | None = None
     rows: int | None = None
-    synced_at: str | None = None
-    """When the copy was last found to be that of the table."""
+    synced_at: str | None = None  # when the copy was last found to be that of the table
 
     @property
     def problem(self) -> str | None:
@@ -139,10 +134,8 @@ NAME = "sync collections"
 FIRST_S = 1.0
 RETRY_S = 5.0
 JITTER = 0.25
-FOLDER_LOOK_S = 2.0
-"""How often the files of a database on this machine are looked at, which costs next to nothing."""
-LONGEST_SYNC_S = 3_600.0
-"""A process that takes longer is ended; what it has written is whole."""
+FOLDER_LOOK_S = 2.0  # how often the files of a database on this machine are looked at, which costs next to nothing
+LONGEST_SYNC_S = 3_600.0  # a process that takes longer is ended; what it has written is whole
 LEASE_FILE = "collections.task.lock"
 
 RunSync = Callable[[str, TaskContext], int]

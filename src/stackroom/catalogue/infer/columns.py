@@ -137,11 +137,9 @@ def _latin(text: str) -> str:
     return unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
 
 
-FEWEST_ROWS = 20
-"""The fewest rows in which a column with one value says nothing, and of which one may lack an id."""
+FEWEST_ROWS = 20  # the fewest rows in which a column with one value says nothing, and of which one may lack an id
 LONGEST_ID, LONGEST_KEY, LONGEST_CODE = 100, 60, 8
-FEWEST_CODES = 5
-"""The fewest rows in which different codes are no accident."""
+FEWEST_CODES = 5  # the fewest rows in which different codes are no accident
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
 GOOD_NAMING, LEAST_KEYED = 0.9, 0.5
@@ -150,8 +148,7 @@ ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT, Form.URL)
 NUMBERED = re.compile(r"(.*?[^\W\d])[\s_.-]*(\d{1,2})", re.DOTALL)
 FEWEST_MEMBERS = 3
 LONGEST_ITEM = 40
-LEAST_SHARED = 0.05
-"""The share of the second column's values that the first one has as well."""
+LEAST_SHARED = 0.05  # the share of the second column's values that the first one has as well
 MARK = "|"
 FEWEST_MARKS, MOST_UNANSWERED = 5, 0.05
 MARK_NAMES = ("features", "tags", "marks", "features_2")

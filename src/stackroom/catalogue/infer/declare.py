@@ -43,8 +43,7 @@ from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, Field
 from stackroom.errors import InputError, did_you_mean
 from stackroom.text.normalise import clean
 
-NONE = "none"
-"""The word for no column, and for no role."""
+NONE = "none"  # the word for no column, and for no role
 COLUMNS_SHOWN = 12
 
 
@@ -52,19 +51,14 @@ COLUMNS_SHOWN = 12
 class Choices:
     """Decisions about columns; each may be named as in the table, or by its proposed field."""
 
-    id: str | None = None
-    """The column that identifies a row; `none`: ids are made of the row's values."""
-    title: str | None = None
-    """The column that names a record, or a template of columns, as in `{from} – {to}`."""
-    body: str | None = None
-    """The column with the main text; `none`: there is none."""
-    group: str | None = None
-    """The column that all rows of one record have in common."""
+    id: str | None = None  # the column that identifies a row; `none`: ids are made of the row's values
+    title: str | None = None  # the column that names a record, or a template of columns, as in `{from} – {to}`
+    body: str | None = None  # the column with the main text; `none`: there is none
+    group: str | None = None  # the column that all rows of one record have in common
     types: Mapping[str, FieldType] = dataclasses.field(default_factory=dict)
     roles: Mapping[str, FieldRole | None] = dataclasses.field(default_factory=dict)
     drop: frozenset[str] = frozenset()
-    keep: frozenset[str] = frozenset()
-    """The columns that are kept although they would be left out."""
+    keep: frozenset[str] = frozenset()  # the columns that are kept although they would be left out
 
     def resolved(self, names: Mapping[str, str]) -> "Choices":
         """Return the choices with each column as the table names it; `names` has the field of each column."""
@@ -139,8 +133,7 @@ def _with_role(field: InferredField, role: FieldRole | None) -> InferredField:
 
 MOST_FIELDS = 60
 LONG_ITEM, LONG_TAG = 60, 30
-LEAST_NAMED = 0.8
-"""The share of groups that a column names with a value of their own."""
+LEAST_NAMED = 0.8  # the share of groups that a column names with a value of their own
 QUESTION = re.compile(r"(have|has|do|does|did|are|is|was|were|which|what|how|who|why|when|where|would|should|can)\b.*")
 MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
 WIDE_GRID = 6
@@ -154,16 +147,11 @@ class Inferred:
 
     declaration: str
     fields: tuple[InferredField, ...]
-    left_out: tuple[tuple[str, str], ...]
-    """The columns that have no field, each with the reason."""
-    notes: tuple[str, ...]
-    """Decisions about the table as a whole."""
-    id_column: str | None = None
-    """The column that identifies a row; None where ids are made of the rows."""
-    group: str | None = None
-    """The column that all rows of one record have in common, if they are grouped."""
-    verdict: str = ""
-    """Why the table is no catalogue, and what would make it one; empty if it is one."""
+    left_out: tuple[tuple[str, str], ...]  # the columns that have no field, each with the reason
+    notes: tuple[str, ...]  # decisions about the table as a whole
+    id_column: str | None = None  # the column that identifies a row; None where ids are made of the rows
+    group: str | None = None  # the column that all rows of one record have in common, if they are grouped
+    verdict: str = ""  # why the table is no catalogue, and what would make it one; empty if it is one
 
 
 def infer_declaration(

@@ -29,14 +29,12 @@ from stackroom.errors import InputError
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
-FEWEST_QUANTITIES = 6
-"""Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
+FEWEST_QUANTITIES = 6  # fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`
 MOST_OTHER_UNITS = 0.05
 """The share of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
 CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
 NUMBER_FORMS = frozenset({Form.QUANTITY, Form.NUMBER, Form.WHOLE})
-LEAST_OF_UNIT = 0.3
-"""The share of cells in one of several units that makes them a field of their own."""
+LEAST_OF_UNIT = 0.3  # the share of cells in one of several units that makes them a field of their own
 LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
 GROUPING = ("groups", "lists", "people", "kinds", "regions")
@@ -59,8 +57,7 @@ class InferredField:
     filtered: bool = False
     facet: bool = False
     split: str = ""
-    template: str = ""
-    """The columns that the field is composed of, where it is not one column."""
+    template: str = ""  # the columns that the field is composed of, where it is not one column
     unit: str = ""
     decimal_comma: bool = False
     brackets: bool = False
@@ -68,8 +65,7 @@ class InferredField:
     marked: Mapping[str, str] = field(default_factory=dict)
     """The tag of each column that says yes or no, where the field has those of all that say yes."""
     date_order: DateOrder | None = None
-    description: str = ""
-    """What assistants are told of the field."""
+    description: str = ""  # what assistants are told of the field
 
     @property
     def uses(self) -> str:
@@ -283,8 +279,7 @@ GOOD_DISTINCT, GOOD_FILLED = 0.8, 0.9
 ENOUGH_OF_PARTS = (1.0, 0.95, 0.85)
 """Of a title of so many parts, the share of rows that they must tell apart, or one more is added."""
 LEAST_GAIN = 0.03
-LEAST_NAMING = 0.3
-"""The share of distinct values below which a column that is not named as a title names nothing."""
+LEAST_NAMING = 0.3  # the share of distinct values below which a column that is not named as a title names nothing
 LONGEST_ABBREVIATION = 4
 TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_of_record")
 PERSON_NAMES = (re.compile(r"first ?name|given ?name|forename"), re.compile(r"last ?name|sur ?name|family ?name"))
@@ -300,8 +295,7 @@ POPULARITY_NAME = re.compile(
 )
 """The name of a column that counts how many people know a thing."""
 LEAST_FILLED = 0.3
-FEWEST_KNOWN = 10
-"""The fewest different numbers, and the least greatest one, of a popularity."""
+FEWEST_KNOWN = 10  # the fewest different numbers, and the least greatest one, of a popularity
 
 
 def choose_title(

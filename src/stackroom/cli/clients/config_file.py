@@ -100,12 +100,10 @@ class ConfigTextError(ValueError):
 class ConfigFormat:
     """Reads and edits the text of one format; each function raises ConfigTextError."""
 
-    parse: Callable[[str], dict[str, Any]]
-    """The values of a file; {} for an empty one."""
+    parse: Callable[[str], dict[str, Any]]  # the values of a file; {} for an empty one
     insert: Callable[[str, str, Entry], str]
     """The text with the entry in a section at the top of the file, in place of a former one."""
-    remove: Callable[[str, str], str]
-    """The text without the entry, which it has."""
+    remove: Callable[[str, str], str]  # the text without the entry, which it has
 
 
 def find_entry(form: ConfigFormat, text: str, section: str) -> Any | None:

@@ -15,8 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from stackroom.cli.clients.config_file import BOM, NAME, ConfigFormat, ConfigTextError, Entry, newline_of
 from stackroom.toml_text import TomlError, parse_toml
 
-ENDLESS = 1 << 20
-"""A width at which no line is broken."""
+ENDLESS = 1 << 20  # a width at which no line is broken
 NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*\r?\n(?P<indent> +)[^\s#-]", re.MULTILINE)
 LISTED = re.compile(r"^(?P<key> *)[^\s#-][^\n]*:[ \t]*\r?\n(?P<dashes> *)- ", re.MULTILINE)
 """The first mapping within another, and the first list within one, which tell the indentation of a YAML text."""

@@ -37,14 +37,12 @@ ID_BYTES = 6
 LONGEST_SECRET = 256
 SESSION_LASTS = timedelta(hours=12)
 LONGEST_TOKEN = timedelta(days=3650)
-KEPT_AFTER_END = timedelta(days=30)
-"""How long an ended session is still listed."""
+KEPT_AFTER_END = timedelta(days=30)  # how long an ended session is still listed
 NOTED_EVERY = timedelta(minutes=1)
 NO_SCOPES: frozenset[Action] = frozenset()
 MOST_TOKENS = 50
 MOST_LISTED = 10_000
-MOST_AT_ONCE = 500
-"""How many ids are looked up in one query."""
+MOST_AT_ONCE = 500  # how many ids are looked up in one query
 COPIED_COLUMNS = ("id", "kind", "user", "name", "catalogues", "created_at", "expires_at", "last_used_at")
 IS_SESSION = credentials.c.kind == "session"
 
@@ -57,10 +55,8 @@ class Credential:
     kind: Literal["session", "token"]
     user: str
     name: str
-    scopes: frozenset[Action] | None
-    """None: every permission of its user."""
-    catalogues: frozenset[str] | None
-    """None: every catalogue that its user may see."""
+    scopes: frozenset[Action] | None  # none: every permission of its user
+    catalogues: frozenset[str] | None  # none: every catalogue that its user may see
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None

@@ -40,10 +40,8 @@ from stackroom.model.scope import Visibility
 
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
-FRESH_S = 1.0
-"""How long entries are used without reading the version again."""
-AWAY_S = 300.0
-"""How long entries are used while PostgreSQL cannot be reached."""
+FRESH_S = 1.0  # how long entries are used without reading the version again
+AWAY_S = 300.0  # how long entries are used while PostgreSQL cannot be reached
 NOTED_EVERY_S = 60.0
 
 KeyT = TypeVar("KeyT")
@@ -54,8 +52,7 @@ ValueT = TypeVar("ValueT")
 class Rights:
     """A snapshot of role quotas and catalogue restrictions."""
 
-    quotas: Mapping[str, Quotas]
-    """Role → its quotas; a role without its own has the usual ones."""
+    quotas: Mapping[str, Quotas]  # role → its quotas; a role without its own has the usual ones
     usual_quotas: Quotas
     restrictions: Restrictions
 

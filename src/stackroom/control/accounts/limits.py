@@ -20,8 +20,7 @@ WINDOW_S = 60.0
 MOST_KEYS = 100_000
 LOGINS_BY_NAME = 10
 LOGINS_BY_ADDRESS = 30
-MOST_KNOWN = 10_000
-"""How many networks of users are remembered."""
+MOST_KNOWN = 10_000  # how many networks of users are remembered
 IPV6_HOST_BITS = 64
 
 

@@ -23,15 +23,11 @@ from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Cost, Quotas
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
-RESERVED = frozenset({"local", "anonymous"})
-"""Names of callers without an account."""
-NO_ROLE = "none"
-"""The word for no role, where roles are named; so no role can be called that."""
+RESERVED = frozenset({"local", "anonymous"})  # names of callers without an account
+NO_ROLE = "none"  # the word for no role, where roles are named; so no role can be called that
 FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
-MOST_SUGGESTED_FROM = 1000
-"""How many names are searched for one near a misspelt one."""
-USED = "used:"
-"""Stands before the hash of a one-time secret that was used, which cannot become the password."""
+MOST_SUGGESTED_FROM = 1000  # how many names are searched for one near a misspelt one
+USED = "used:"  # stands before the hash of a one-time secret that was used, which cannot become the password
 
 
 def fold_name(name: str) -> str:
@@ -80,14 +76,11 @@ class User:
     id: int
     name: str
     roles: tuple[str, ...]
-    granted: frozenset[Action]
-    """Permissions besides those of their roles."""
-    actions: frozenset[Action]
-    """All permissions: those of their roles, and those granted."""
+    granted: frozenset[Action]  # permissions besides those of their roles
+    actions: frozenset[Action]  # all permissions: those of their roles, and those granted
     disabled: bool
     has_password: bool
-    has_one_time_password: bool
-    """Whether a one-time password waits to be used."""
+    has_one_time_password: bool  # whether a one-time password waits to be used
     created_at: datetime
     catalogues: frozenset[str] | None = None
     """The only catalogues that they may see, by a list of their own; None: no such list."""
@@ -101,10 +94,8 @@ class Role:
 
     name: str
     actions: frozenset[Action]
-    quotas: Quotas | None
-    """None: those of the settings."""
-    catalogues: frozenset[str] | None = None
-    """The only catalogues that it shows; None: no limit."""
+    quotas: Quotas | None  # none: those of the settings
+    catalogues: frozenset[str] | None = None  # the only catalogues that it shows; None: no limit
 
 
 def find_user(connection: Connection, name: str) -> User | None:
@@ -200,8 +191,7 @@ class Restriction:
     roles: frozenset[str]
 
 
-Restrictions = Mapping[str, Restriction]
-"""The restriction of each restricted catalogue, by name."""
+Restrictions = Mapping[str, Restriction]  # the restriction of each restricted catalogue, by name
 
 
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:

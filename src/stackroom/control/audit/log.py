@@ -45,10 +45,8 @@ LIMITS = BatchLimits(group_rows=200, group_s=0.2)
 PRUNED_AT_ONCE = 5_000
 REBUILT_AT_ONCE = 500
 CHECKED_AT_ONCE = 1000
-MOST_PARAMETERS = 65_536
-"""How many characters of parameters a row holds."""
-MOST_COUNTED = 100_000
-"""Up to how many rows are counted; a page of more rows says that there are at least so many."""
+MOST_PARAMETERS = 65_536  # how many characters of parameters a row holds
+MOST_COUNTED = 100_000  # up to how many rows are counted; a page of more rows says that there are at least so many
 MOST_DIGITS = 18
 COLUMNS = tuple(audit.c)
 HASHED_COLUMNS = tuple(column.name for column in COLUMNS if column is not audit.c.hash)
@@ -74,18 +72,13 @@ class Head:
 class AuditReport:
     """The result of checking the audit, or a part of it."""
 
-    rows: int
-    """How many rows are as they were written."""
-    first_problem: str | None
-    """The first row that is not as it was written, and why; None if all are."""
-    last: str
-    """`NUMBER:HASH` of the last row that was checked; the next part begins after it."""
+    rows: int  # how many rows are as they were written
+    first_problem: str | None  # the first row that is not as it was written, and why; None if all are
+    last: str  # `NUMBER:HASH` of the last row that was checked; the next part begins after it
     head: str | None
     """That of the last row that was written; kept elsewhere, it later proves that nothing before it was rewritten."""
-    is_complete: bool
-    """Whether every row up to the head was checked."""
-    pruned: int
-    """How many older rows were pruned; they are not counted in `rows`."""
+    is_complete: bool  # whether every row up to the head was checked
+    pruned: int  # how many older rows were pruned; they are not counted in `rows`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +98,7 @@ class AuditFilter:
     target: str | None = None
     outcome: Outcome | None = None
     since: datetime | None = None
-    until: datetime | None = None
-    """The end, exclusive."""
+    until: datetime | None = None  # the end, exclusive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +106,7 @@ class AuditPage:
     """A page of rows, newest first."""
 
     rows: list[AuditRow]
-    total: int
-    """How many rows match, counted up to `MOST_COUNTED`."""
+    total: int  # how many rows match, counted up to `MOST_COUNTED`
 
 
 BEGINNING = Head(0, FIRST_HASH)

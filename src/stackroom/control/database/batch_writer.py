@@ -29,16 +29,12 @@ RowT = TypeVar("RowT")
 class BatchLimits:
     """When a group is written, and how much may wait."""
 
-    group_rows: int
-    """How many rows are written without waiting for others to join them."""
-    group_s: float
-    """How long a smaller group waits."""
-    most_in_one: int = 1000
-    """How many rows one transaction writes."""
+    group_rows: int  # how many rows are written without waiting for others to join them
+    group_s: float  # how long a smaller group waits
+    most_in_one: int = 1000  # how many rows one transaction writes
     most_queued: int = 10_000
     retry_s: float = 0.5
-    patience_s: float = 5.0
-    """How long `put` waits for room in the queue."""
+    patience_s: float = 5.0  # how long `put` waits for room in the queue
 
 
 class BatchWriter(Generic[RowT]):

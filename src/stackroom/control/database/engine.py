@@ -43,27 +43,22 @@ BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = LAYOUTS["accounts"]
-FORMER_VERSION = 7
-"""Brought to the present one when it is opened; others were steps before the first release."""
-SCHEMA_LOCK = 0x50494E414B4553
-"""The key of PostgreSQL's advisory lock: 'STACKROOM'."""
+FORMER_VERSION = 7  # brought to the present one when it is opened; others were steps before the first release
+SCHEMA_LOCK = 0x50494E414B4553  # the key of PostgreSQL's advisory lock: 'STACKROOM'
 FORMS = "postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
 POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
-POSTGRESQL_MODULE = "stackroom.control.database.postgresql"
-"""Loaded where it is needed, since its driver is an extra."""
+POSTGRESQL_MODULE = "stackroom.control.database.postgresql"  # loaded where it is needed, since its driver is an extra
 MISUSES = (exc.IntegrityError, exc.DataError, exc.NotSupportedError)
 """Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
 """PostgreSQL: no permission; no such table. The database was changed from outside."""
 REPLACED = "the control database was replaced"
-FILE_STEP = 2**40
-"""Added to the version of the rights for each file that took the place of another."""
+FILE_STEP = 2**40  # added to the version of the rights for each file that took the place of another
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 WHOLE_ROWS = (users, roles, credentials, control_version, job_settings, job_runs)
 """Tables that a file holds twice, since they have columns that no other index has; the audit has its own proof."""
-FileIdentity = tuple[int, int]
-"""Device and inode."""
+FileIdentity = tuple[int, int]  # device and inode
 PAGES_AT_ONCE = 2_000
 PUT_BACK = "put it back from a back-up, as by: stackroom restore --accounts"
 

@@ -25,16 +25,12 @@ from stackroom.errors import InputError, StorageError
 
 POOL_SIZE = 16
 TIMEOUT_S = 5
-CONNECT_S = 2
-"""How long one host has to answer, of several."""
-PATIENCE_S = 3.0
-"""A round trip that takes longer is given up."""
-PROBE_S = 0.5
-"""How long requests are refused at once after a failure, before one tries again."""
+CONNECT_S = 2  # how long one host has to answer, of several
+PATIENCE_S = 3.0  # a round trip that takes longer is given up
+PROBE_S = 0.5  # how long requests are refused at once after a failure, before one tries again
 PRUNED_EVERY_S = 60.0
 WINDOW_US = 60_000_000
-LOCK_SPACE = 0x5354
-"""The first half of the keys of PostgreSQL's advisory locks on limits."""
+LOCK_SPACE = 0x5354  # the first half of the keys of PostgreSQL's advisory locks on limits
 AT_ONCE = BatchLimits(group_rows=1, group_s=0.0)
 AWAY = "the control database does not answer; try again in a while"
 FORM = "postgresql://USER:PASSWORD@HOST/NAME, or with several hosts, HOST,HOST"
@@ -136,8 +132,7 @@ class _Request:
     key: str | None = None
     limit: int = 0
     version: tuple[int, int] = (0, 0)
-    wait_s: float | None = None
-    """In how many seconds a call is accepted that was not."""
+    wait_s: float | None = None  # in how many seconds a call is accepted that was not
     error: StorageError | None = None
 
 

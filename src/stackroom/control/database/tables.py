@@ -20,8 +20,7 @@ from stackroom.model.principal import Action
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 METADATA = sa.MetaData()
-REFRESH_PREFIX = "refresh:"
-"""What stands before a catalogue in the name of the job that refreshes it."""
+REFRESH_PREFIX = "refresh:"  # what stands before a catalogue in the name of the job that refreshes it
 IS_LIVE = sa.text("state IN ('queued', 'running')")
 IS_NOT_OK = sa.text("outcome <> 'ok'")
 FIRST_HASH = "0" * 64

@@ -40,8 +40,7 @@ from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, PastChange, Put, Shelf
 
-ATTEMPTS = 10
-"""The number of times that an edit without a plan's token is planned again after a conflict."""
+ATTEMPTS = 10  # the number of times that an edit without a plan's token is planned again after a conflict
 EMBEDDED_AT_ONCE = 64
 SEEN_OF_HISTORY = 500
 

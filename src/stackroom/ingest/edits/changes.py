@@ -37,11 +37,9 @@ class DraftedChange:
     """A change whose record is in the draft; relations are settled in `given` step by step."""
 
     request: EditRequest
-    record: Record
-    """The record as it was when it was drafted."""
+    record: Record  # the record as it was when it was drafted
     old: Record | None
-    given: dict[str, Value]
-    """The values to set, None for those to remove."""
+    given: dict[str, Value]  # the values to set, None for those to remove
 
     @property
     def id(self) -> RecordId:

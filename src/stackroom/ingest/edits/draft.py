@@ -22,8 +22,7 @@ from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope, Visibility
 from stackroom.shelf.port import Op, ShelfHistory, ShelfReader
 from stackroom.text.normalise import fold_name
 
-MOST_RECORDS = 5_000
-"""The limit on records that one edit may change."""
+MOST_RECORDS = 5_000  # the limit on records that one edit may change
 LARGEST_RECORD_BYTES = 1_000_000
 LONGEST_SLUG = 60
 NUMBERS_TRIED = 100
@@ -98,8 +97,7 @@ class EditPlan:
 
     changes: tuple[RecordChange, ...]
     versions: Mapping[RecordId, int]
-    change_no: int
-    """The last change in the snapshot that the plan was made on."""
+    change_no: int  # the last change in the snapshot that the plan was made on
     digest: str
 
     @property

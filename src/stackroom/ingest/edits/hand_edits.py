@@ -23,15 +23,11 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import ShelfWriter
 
-MOST_MATCHED = 10_000
-"""How many new rows, and how many former records without a row, are compared."""
-MOST_ALIKE = 20
-"""A value that more former records have tells none of them."""
-FEWEST_EQUAL = 3
-"""How many values are equal at least where the title is another."""
+MOST_MATCHED = 10_000  # how many new rows, and how many former records without a row, are compared
+MOST_ALIKE = 20  # a value that more former records have tells none of them
+FEWEST_EQUAL = 3  # how many values are equal at least where the title is another
 PLACE = ""
-Values = Mapping[str, str]
-"""The values of a record as texts, by field, and the place of its row."""
+Values = Mapping[str, str]  # the values of a record as texts, by field, and the place of its row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

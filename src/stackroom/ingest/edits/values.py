@@ -52,8 +52,7 @@ class Place:
         return f"'{self.request}': {message}"
 
 
-WHOLE_REQUEST = Place()
-"""The place of a request that is all of the arguments; messages name its fields alone."""
+WHOLE_REQUEST = Place()  # the place of a request that is all of the arguments; messages name its fields alone
 
 
 def place_field(place: Place, name: str, message: str) -> str:

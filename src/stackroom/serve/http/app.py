@@ -120,8 +120,7 @@ async def _no_such_method(request: Request, error: Exception) -> Response:
     return reply
 
 
-LOOK_AGAIN_S = 0.25
-"""The interval at which open streams are checked for changed rights."""
+LOOK_AGAIN_S = 0.25  # the interval at which open streams are checked for changed rights
 
 
 def require_may_listen(settings: ServerSettings) -> None:

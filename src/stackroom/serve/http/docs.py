@@ -31,8 +31,7 @@ HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept"}
 PLAIN_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 """The Content-Security-Policy of pages on which nothing runs."""
 NOT_PROSE = ("<!--", "|", "#", "```")
-QUALITY = 5
-"""How hard Brotli tries: the longest page takes some milliseconds."""
+QUALITY = 5  # how hard Brotli tries: the longest page takes some milliseconds
 
 _ELSEWHERE = re.compile(r"[a-z]+:|#")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")

@@ -253,14 +253,10 @@ def find_secret(headers: Headers) -> str | None:
     return cookies.get(COOKIE)
 
 
-BODY_TIMEOUT_S = 20.0
-"""The time limit for a request's body, from the first time that it is read."""
-SMALL_BODY = 16 * 1024
-"""A limit for bodies of unauthenticated callers, and for those that are always small."""
-STRANGERS_BYTES = 8 * 1024 * 1024
-"""The most bytes of bodies of unauthenticated callers together."""
-CALLERS_BYTES = 48 * 1024 * 1024
-"""The most bytes of bodies of authenticated callers together."""
+BODY_TIMEOUT_S = 20.0  # the time limit for a request's body, from the first time that it is read
+SMALL_BODY = 16 * 1024  # a limit for bodies of unauthenticated callers, and for those that are always small
+STRANGERS_BYTES = 8 * 1024 * 1024  # the most bytes of bodies of unauthenticated callers together
+CALLERS_BYTES = 48 * 1024 * 1024  # the most bytes of bodies of authenticated callers together
 
 CLOSING = {"Connection": "close"}
 _BODILESS = ("GET", "HEAD", "OPTIONS")

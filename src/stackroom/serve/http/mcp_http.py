@@ -36,12 +36,10 @@ from stackroom.serve.http.streams import POLICY_VIOLATION, OpenStream, Streaming
 from stackroom.serve.message_loop import serve_messages
 
 MESSAGES_PATH = "/messages"
-LISTEN = "subscriptions/listen"
-"""The request (from 2026-07-28) whose answer is a stream that stays open."""
+LISTEN = "subscriptions/listen"  # the request (from 2026-07-28) whose answer is a stream that stays open
 JSON = "application/json"
 PING_EVERY_S = 15.0
-SESSION_IDLE_S = 300.0
-"""The lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream."""
+SESSION_IDLE_S = 300.0  # the lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream
 EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 

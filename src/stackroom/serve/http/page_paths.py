@@ -42,8 +42,7 @@ KNOWN = '<meta name="known">'
 """Tells the page that its visitor is known, so that it asks for what they see without asking who they are first."""
 DIGEST_LETTERS = 16
 CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept, Cookie"}
-QUALITY = 9
-"""How hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version."""
+QUALITY = 9  # how hard Brotli tries: a file of the page takes some milliseconds, once for each browser and version
 FOR_EVER = "public, max-age=31536000, immutable"
 _CHAT_HOSTS = ("api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai")
 CHAT_ADDRESSES = (*(f"https://{host}" for host in _CHAT_HOSTS), "http://localhost:11434", "http://127.0.0.1:11434")

@@ -33,8 +33,7 @@ from stackroom.tools.spec import validate_fields
 
 MOST_FORM_BYTES = 512 * 1024
 MOST_PARAMETERS = 10_000
-MOST_PASSWORDS = 1_000
-"""The most checked passwords that are remembered."""
+MOST_PASSWORDS = 1_000  # the most checked passwords that are remembered
 FORM = "application/x-www-form-urlencoded"
 COMPRESSED_FROM = 2_000
 

@@ -24,8 +24,7 @@ PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"
 """Headers of an answer that is for this caller alone."""
 CONTENT_HEADERS = {**PRIVATE, "Content-Security-Policy": "default-src 'none'; sandbox"}
 """Headers of a user's content, which must not run in a browser."""
-NO_STORE = {"Cache-Control": "no-store"}
-"""Headers of an answer that must not be kept."""
+NO_STORE = {"Cache-Control": "no-store"}  # headers of an answer that must not be kept
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -114,10 +114,8 @@ class HeadLimits(HttpToolsProtocol):
 
 logger = logging.getLogger(__name__)
 
-LAST_WORDS_S = 0.25
-"""The time for the last answers to be written to their streams, before these are closed."""
-LAST_ANSWERS_S = 3
-"""The time for responses in transit, once no call runs any more."""
+LAST_WORDS_S = 0.25  # the time for the last answers to be written to their streams, before these are closed
+LAST_ANSWERS_S = 3  # the time for responses in transit, once no call runs any more
 PING_EVERY_S = 20.0
 PONG_WITHIN_S = 20.0
 """WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
@@ -128,8 +126,7 @@ GC_THRESHOLDS = (20_000, 20, 20)
 """Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
 MISBEHAVIOUR = ("Invalid UTF-8 sequence received", "ASGI callable returned without completing handshake")
 """Beginnings of uvicorn's log entries that a client causes, and can repeat as often as it likes."""
-SWITCH_S = 0.0005
-"""The interpreter's thread switch interval: the event loop must not wait long for worker threads."""
+SWITCH_S = 0.0005  # the interpreter's thread switch interval: the event loop must not wait long for worker threads
 
 
 def listen(host: str, port: int) -> socket.socket:

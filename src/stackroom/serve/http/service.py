@@ -41,28 +41,23 @@ class Service:
     """The gate, and what the endpoints need beside it."""
 
     settings: Settings
-    opened_gate: "Future[Gate]"
-    """It listens before the catalogues are loaded."""
-    control: Control | None
-    """Accounts and audit; None on a server without accounts."""
+    opened_gate: "Future[Gate]"  # it listens before the catalogues are loaded
+    control: Control | None  # accounts and audit; None on a server without accounts
     workers: Workers
     streams: Streams
     metrics: Metrics
     health: ServerHealth
     hide_places: Callable[[str], str] = hide_places
     """Takes paths and addresses out of a reason, for callers who do not administer the server."""
-    open_board: Callable[[], JobBoard] | None = None
-    """Returns the jobs of the library; None where the server runs none."""
-    endpoints: Sequence[Endpoint] = ()
-    """Endpoints that catalogue packages bring."""
+    open_board: Callable[[], JobBoard] | None = None  # returns the jobs of the library; None where the server runs none
+    endpoints: Sequence[Endpoint] = ()  # endpoints that catalogue packages bring
     bodies: Bodies = field(default_factory=Bodies)
     gate: AsyncGate = field(init=False)
     authenticator: Authenticator = field(init=False)
     audited_strangers: LoginLimiter = field(default_factory=LoginLimiter)
     """Of refused requests by unauthenticated callers, only so many a minute are audited as may try to log in."""
     started_at: float = field(default_factory=time.monotonic)
-    is_ending: bool = False
-    """Whether it takes no more requests, and drains before it stops."""
+    is_ending: bool = False  # whether it takes no more requests, and drains before it stops
 
     def __post_init__(self) -> None:
         """Make what follows from gate and accounts."""
@@ -91,12 +86,9 @@ class Service:
         return answered if isinstance(answered, RateLimitedError) else error
 
 
-TOOL_PATH = "/v1/tools/{name}"
-"""The path of every tool; the OpenAPI document has them one by one."""
-PARAMETER = "parameter"
-"""The word for a value of a query string."""
-DECODED_AT_ONCE = 64 * 1024
-"""Up to how many bytes a body is decoded on the event loop; decoding more is worth a thread."""
+TOOL_PATH = "/v1/tools/{name}"  # the path of every tool; the OpenAPI document has them one by one
+PARAMETER = "parameter"  # the word for a value of a query string
+DECODED_AT_ONCE = 64 * 1024  # up to how many bytes a body is decoded on the event loop; decoding more is worth a thread
 
 _DECODERS = anyio.CapacityLimiter(2)
 """Decoding holds the interpreter's lock, and memory many times the size of a body: more at once would gain nothing."""

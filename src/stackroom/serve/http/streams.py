@@ -17,8 +17,7 @@ from stackroom.serve.async_gate import CALLER
 from stackroom.serve.http.replies import JSONReply, error_reply
 
 NO_LONGER_VALID = "this credential is no longer valid; connect again"
-NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008
-"""Codes of RFC 6455 for the end of a WebSocket."""
+NORMAL, GOING_AWAY, POLICY_VIOLATION = 1000, 1001, 1008  # codes of RFC 6455 for the end of a WebSocket
 
 
 @dataclass(eq=False, slots=True)

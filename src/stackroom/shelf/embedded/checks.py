@@ -23,17 +23,14 @@ from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, 
 from stackroom.shelf.sqlite_files import check_connected, is_settled, stamp_of
 from stackroom.text.analyser import TextQuery, analyse_query
 
-NAMED = 5
-"""How many damaged records a message names."""
+NAMED = 5  # how many damaged records a message names
 ADD_AGAIN = "add its source again (stackroom add), or put the file back from a back-up"
 EMBED_AGAIN = "the next stackroom add of its source embeds them again"
 UNUSED_BYTES = "was changed by something else than Stackroom, where no record is stored"
-Locked = Callable[[], AbstractContextManager[None]]
-"""Holds the write lock of the catalogue for a block."""
+Locked = Callable[[], AbstractContextManager[None]]  # holds the write lock of the catalogue for a block
 REBUILD = "run: stackroom job run rebuild_indexes"
 KEYS_AT_ONCE = 5_000
-WORDS_CHECKED = 500
-"""How many records, spread over the catalogue, are searched for by the words of their own titles."""
+WORDS_CHECKED = 500  # how many records, spread over the catalogue, are searched for by the words of their own titles
 
 
 def check_store(store: Store, checkpoint: Checkpoint, *, thorough: bool = True) -> Iterator[Problem]:

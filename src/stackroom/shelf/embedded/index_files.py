@@ -34,8 +34,7 @@ LATE_PREFIX = "late-"
 """Begins the name of a base that is being written beside the current one, to replace it with more vectors."""
 DAMAGED_FOLDER = "damaged"
 KEPT = 2
-META_FILE = "meta.json"
-"""Tantivy's file that names the committed segments."""
+META_FILE = "meta.json"  # tantivy's file that names the committed segments
 LOCK_ENDING = ".lock"
 FOOTER_MAGIC = 1337
 FOOTER_ENDS = struct.Struct("<II")

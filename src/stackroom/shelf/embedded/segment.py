@@ -73,10 +73,8 @@ class SegmentRow:
     key: Key
     record: Record
     vector: Vector | None
-    digest: bytes | None = None
-    """The digest of its text."""
-    awaits_vector: bool = False
-    """Whether its text has no vector yet."""
+    digest: bytes | None = None  # the digest of its text
+    awaits_vector: bool = False  # whether its text has no vector yet
     texts: Sequence[bytes] = ()  # of its columns of texts, where they are known already
 
 
@@ -91,10 +89,8 @@ class Segment:
     vectors: VectorTable | None
     mean: Vector | None = None
     """The mean that was subtracted from the vectors, before they were scaled to unit length again."""
-    vector_no: int = 0
-    """The number of the store's last vectors that this segment has."""
-    awaiting: Mask | None = None
-    """The rows whose text has no vector yet; None means that there is none."""
+    vector_no: int = 0  # the number of the store's last vectors that this segment has
+    awaiting: Mask | None = None  # the rows whose text has no vector yet; None means that there is none
 
     @property
     def name(self) -> str:

@@ -52,17 +52,14 @@ from stackroom.shelf.sqlite_files import scratch_folder
 from stackroom.shelf.store_place import SEARCHED, STORE_FILE, find_place, load_postgres, open_store
 
 INDEX_FOLDER = "index"
-WITHHELD_FILE = "update.lock"
-"""Exists while an update is being judged: readers stay with the state before it."""
-FORMER_INDEX_FOLDER = "index.former"
-"""The index before a rebuild, until the new one is accepted."""
+WITHHELD_FILE = "update.lock"  # exists while an update is being judged: readers stay with the state before it
+FORMER_INDEX_FOLDER = "index.former"  # the index before a rebuild, until the new one is accepted
 WRITER_LOCK_TIMEOUT_S = 10.0
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
 SWAP_ATTEMPTS = 3
 UNWRITABLE_PAUSE_S = 1.0
-READER_WAIT_S = 0.25
-"""How long a reader without any snapshot waits for a writer before it is refused as busy."""
+READER_WAIT_S = 0.25  # how long a reader without any snapshot waits for a writer before it is refused as busy
 
 StepT = TypeVar("StepT")
 

@@ -43,11 +43,9 @@ from stackroom.shelf.terms import text_columns
 INDEX_FORMAT = 6
 TEXT_FOLDER = "text"
 FETCHED_FOLDER = "fetched"
-BUILD_WAIT_S = 600.0
-"""How long a server without an index waits for another one that builds it."""
+BUILD_WAIT_S = 600.0  # how long a server without an index waits for another one that builds it
 TAIL_ROWS = 1_000
-TAIL_SHARE = 0.05
-"""The tail may hold this many rows, or this share of the base, before a new base is built."""
+TAIL_SHARE = 0.05  # the tail may hold this many rows, or this share of the base, before a new base is built
 BEHIND = "another process is writing"
 Tail = tuple[tuple[str, ModelId | None, int] | None, int, Mapping[Key, SegmentRow]]
 """The rows of a tail: what base, model and number of stored vectors they are for, of what change, and by their keys."""

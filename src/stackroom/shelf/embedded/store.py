@@ -29,10 +29,8 @@ from stackroom.shelf.port import EVERY_KEY, LOCAL, Author, Change, Delete, Embed
 BULK_RECORDS = 100
 MOVED_SHOWN = 3
 FIRST_KEY = Key(0)
-COLUMNS = "id, body, digest, sum"
-"""The columns that `_sound_body` takes."""
-SPEC_MARK = "spec"
-"""The row of `meta` with the digest of the spec that came with the last release."""
+COLUMNS = "id, body, digest, sum"  # the columns that `_sound_body` takes
+SPEC_MARK = "spec"  # the row of `meta` with the digest of the spec that came with the last release
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
 """Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
@@ -40,8 +38,7 @@ HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest 
                     AND model = (SELECT value FROM meta WHERE name = 'model'))"""
 WITH_VECTORS = """FROM records LEFT JOIN embeddings
     ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
-VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"
-"""The columns that `sound_vector` takes."""
+VECTOR_COLUMNS = "model, records.digest, vector, embeddings.sum"  # the columns that `sound_vector` takes
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
                     (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
 
@@ -83,8 +80,7 @@ class StoreState(NamedTuple):
 
     change_no: int
     vector_no: int
-    history: str = ""
-    """A token of the history that the numbers are of; empty for the one that the store began with."""
+    history: str = ""  # a token of the history that the numbers are of; empty for the one that the store began with
 
 
 class Switch(NamedTuple):

@@ -25,8 +25,7 @@ from stackroom.toml_text import load_packaged
 SUM = "row_sum"
 COPY_MARK = "token"
 """The row of `meta` that says which transaction of a database this file is a copy of; none where it is not a copy."""
-META_SUM = "checksum"
-"""The row of `meta` with the checksum of the others."""
+META_SUM = "checksum"  # the row of `meta` with the checksum of the others
 STATEMENTS = load_packaged(__package__, "statements.toml")
 SUMMED: Mapping[str, str] = STATEMENTS["summed"]
 SCHEMA_VERSION = LAYOUTS["records"]

@@ -44,15 +44,12 @@ EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
 SPARE_HITS = 16
-MAX_TIES = 10_000
-"""How many hits beyond the limit are read for ties with the last one: at first, and at most."""
+MAX_TIES = 10_000  # how many hits beyond the limit are read for ties with the last one: at first, and at most
 MOST_KEPT = 8
 REBUILT_BELOW = 5_000
 """Up to how many records such an index is made anew after a change, so that it has no trace of former ones."""
-TERMS_EACH = 300
-"""Above this many values, a term set query is used."""
-PANIC = "PanicException"
-"""The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
+TERMS_EACH = 300  # above this many values, a term set query is used
+PANIC = "PanicException"  # the error of code that met what cannot be, such as a damaged file; it is not an `Exception`
 
 Clause = tuple[tantivy.Occur, tantivy.Query]
 Hits = Sequence[tuple[float, tantivy.DocAddress]]

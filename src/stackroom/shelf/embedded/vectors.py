@@ -27,22 +27,18 @@ THREADS = 2
 CPU_FEATURES = Path("/proc/cpuinfo")
 DOT_PRODUCTS = "asimddp"
 """The feature of an ARM processor that multiplies and adds four 8-bit numbers at once, as Linux names it."""
-SPARE = 100
-"""How many more rows than asked for are scored exactly, to make up for the error of 8-bit codes."""
+SPARE = 100  # how many more rows than asked for are scored exactly, to make up for the error of 8-bit codes
 FEW = 2
 """All rows are scored exactly in a scope of at most this many times the rows that would be: choosing takes longer."""
-MANY = 4
-"""The number of rows for each of the maxima from which these are looked at first."""
+MANY = 4  # the number of rows for each of the maxima from which these are looked at first
 GATHER_BELOW = 0.25
 """Below this share of rows in scope, their codes are gathered; above, all codes are scanned and masked."""
-SKETCHES_ABOVE = 40_000
-"""Up to this many rows in scope, all their codes are scanned, which loses nothing."""
+SKETCHES_ABOVE = 40_000  # up to this many rows in scope, all their codes are scanned, which loses nothing
 PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
 """How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make bench-scale`)."""
 FIRST_BITS = 128
-REST_AT_LEAST = 384
-"""Short vectors are projected several times over: fewer signs would not tell angles apart."""
+REST_AT_LEAST = 384  # short vectors are projected several times over: fewer signs would not tell angles apart
 SAMPLE_ROWS = 50_000
 BLOCK_ROWS = 65_536
 FIRST_ABOVE = 250_000

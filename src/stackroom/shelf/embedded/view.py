@@ -35,10 +35,8 @@ from stackroom.shelf.terms import (
 )
 
 CACHED_MASKS = 8
-CACHED_RECORDS = 1_000
-"""Searches often find the same records; one takes some kilobytes."""
-MARKER_DOCUMENTS = 1
-"""Documents of the text index that are not records: the one that holds the change number."""
+CACHED_RECORDS = 1_000  # searches often find the same records; one takes some kilobytes
+MARKER_DOCUMENTS = 1  # documents of the text index that are not records: the one that holds the change number
 
 Integers = NDArray[np.int64]
 ValueT = TypeVar("ValueT")
@@ -53,8 +51,7 @@ class StoreView(ABC):
     model: ModelId | None
     change_no: int
     vector_no: int = 0
-    history: str = ""
-    """A token of the history of the store that this snapshot is of."""
+    history: str = ""  # a token of the history of the store that this snapshot is of
     stale: str | None = None
     _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
     _record_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)

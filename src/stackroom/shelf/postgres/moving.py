@@ -13,13 +13,11 @@ from stackroom.shelf.embedded.store_file import SUMMED
 from stackroom.shelf.postgres.followed_store import COLUMNS, ROWS_AT_ONCE, names_of, rows_numbered, send_rows, shared_of
 from stackroom.shelf.postgres.store_database import StoreDatabase, WriteTransaction
 
-FIRST = 1
-"""The revision of the rows that were moved."""
+FIRST = 1  # the revision of the rows that were moved
 ORDERED_BY = {"records": "key", "embeddings": "model, digest", "changes": "change_no"}
 BYTES = frozenset({"body", "digest", "before", "vector"})
 
-Advance = Callable[[str, int], None]
-"""Is told which rows were copied, and how many."""
+Advance = Callable[[str, int], None]  # is told which rows were copied, and how many
 
 
 def copy_rows(store: Store, database: StoreDatabase, mark: str, advance: Advance) -> None:

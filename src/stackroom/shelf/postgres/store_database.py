@@ -34,24 +34,18 @@ from stackroom.toml_text import load_packaged
 LAYOUT = 1
 STATEMENTS = load_packaged(__package__, "statements.toml")
 WORK = STATEMENTS["work"]
-NAME_CHARS = 30
-"""How much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63."""
+NAME_CHARS = 30  # how much of the name of a catalogue's schema is in those of its index: PostgreSQL cuts names at 63
 LOOK_UP = b"SELECT change_no, vector_no, revision, token, withheld, moved_to FROM state"
 WRITES_KEPT = "30 days"
 LOCK_WAIT_S = 10
-LOOK_UP_S = 2.0
-"""How long the look-up of the state may take before the database counts as lost."""
-RECONNECT_S = 1.0
-"""How long to wait between two attempts to connect again."""
+LOOK_UP_S = 2.0  # how long the look-up of the state may take before the database counts as lost
+RECONNECT_S = 1.0  # how long to wait between two attempts to connect again
 CONNECT_S = 3
-UNSURE_S = 10.0
-"""How long a writer tries to find out whether its transaction was committed."""
+UNSURE_S = 10.0  # how long a writer tries to find out whether its transaction was committed
 LOST = "the database of catalogue '{}' does not answer; nothing was changed, try again in a few seconds"
 UNSURE = "the database of catalogue '{}' was lost while it stored the change; look at the history before trying again"
-EMBEDDING = "embedding"
-"""The kind of work that is embedding texts."""
-KEYS_AT_ONCE = 2_000
-"""The keys of a range: some minutes of embedding on one core."""
+EMBEDDING = "embedding"  # the kind of work that is embedding texts
+KEYS_AT_ONCE = 2_000  # the keys of a range: some minutes of embedding on one core
 PAUSE_S = 0.05
 LEFT = "SELECT count(*) FROM work WHERE kind = %s AND done_at IS NULL"
 FAILED = "UPDATE work SET worker = %s, failures = failures + 1, error = %s WHERE kind = %s AND after_key = %s"
@@ -76,10 +70,8 @@ class DatabaseState(NamedTuple):
     vector_no: int
     revision: int
     token: str
-    is_withheld: bool
-    """Whether a writer keeps its update from readers until it is judged."""
-    moved_to: str
-    """Where the records are now; empty where they are here."""
+    is_withheld: bool  # whether a writer keeps its update from readers until it is judged
+    moved_to: str  # where the records are now; empty where they are here
 
 
 def wait_for(step: Callable[[], bool], *, within_s: float) -> bool:

@@ -13,8 +13,7 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.postgres.sending import copying
 
 SIGNATURE, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
-TYPES = {"i4": 23, "f8": 701}
-"""The types of an array's items, as PostgreSQL numbers them."""
+TYPES = {"i4": 23, "f8": 701}  # the types of an array's items, as PostgreSQL numbers them
 BYTES_TYPE = 17
 FALSE, TRUE = b"\0", b"\1"
 ROWS_AT_ONCE = 2_000

@@ -21,8 +21,7 @@ from stackroom.shelf.postgres.store_database import WORK, find_progress, index_p
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 from stackroom.toml_text import load_packaged
 
-OLDEST_PGVECTOR = (0, 8)
-"""The first version whose index goes on where a filter has left out what it found."""
+OLDEST_PGVECTOR = (0, 8)  # the first version whose index goes on where a filter has left out what it found
 EXTENSION_SCHEMA = "public"
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
@@ -42,13 +41,10 @@ class Reached(NamedTuple):
 
     change_no: int
     vector_no: int
-    token: str
-    """The token of the store's last write that it has."""
+    token: str  # the token of the store's last write that it has
     mean: bytes | None
-    mean_of: int
-    """The number of vectors that the mean was measured of."""
-    digest: str
-    """What the index is made by."""
+    mean_of: int  # the number of vectors that the mean was measured of
+    digest: str  # what the index is made by
 
 
 class Connections:

@@ -35,10 +35,8 @@ class Selection:
     snapshot: Snapshot
     clause: str
     values: tuple[Any, ...]
-    classes: Sequence[AudienceClass]
-    """The classes that the audiences leave."""
-    is_of_classes: bool
-    """Whether audiences alone are limited, so that what is selected is counted already."""
+    classes: Sequence[AudienceClass]  # the classes that the audiences leave
+    is_of_classes: bool  # whether audiences alone are limited, so that what is selected is counted already
 
     @property
     def also(self) -> str:

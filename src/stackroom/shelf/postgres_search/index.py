@@ -59,17 +59,14 @@ from stackroom.text.titles import MAX_NAME_CHARS, name_spellings
 INDEX_FORMAT = 4
 PARTS_AT_ONCE, PUBLISH_WAIT_S = 4, 600
 """How many connections of one server make indexes at once, and how long it waits for the one that publishes them."""
-GROWN = 2
-"""The mean is measured again when there are this many times as many vectors."""
-MOST_DIMENSIONS = 4_000
-"""The most that pgvector's graph takes of half-precision vectors."""
+GROWN = 2  # the mean is measured again when there are this many times as many vectors
+MOST_DIMENSIONS = 4_000  # the most that pgvector's graph takes of half-precision vectors
 ALONE, TRY_ALONE = "SELECT pg_advisory_xact_lock(hashtext(%s))", "SELECT pg_try_advisory_xact_lock(hashtext(%s))"
 REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
 FORMER = "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns, posted"
 BLOCKS = "SELECT entry, data FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
 DROP_BLOCKS = "DELETE FROM postings WHERE block = %s AND entry = ANY(%s::int[])"
-CLASS_BITS = 31
-"""The bits of a class's number, where a term and a class are one number."""
+CLASS_BITS = 31  # the bits of a class's number, where a term and a class are one number
 
 
 class SearchIndex:

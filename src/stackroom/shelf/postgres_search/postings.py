@@ -19,8 +19,7 @@ K1, B = 1.2, 0.75
 BLOCK_BITS = 12
 BLOCK_KEYS = 1 << BLOCK_BITS
 MOST_IN_A_BYTE = 255
-DIRECT_LENGTHS = 24
-"""Up to this length, and a few more, the code of a length is the length itself."""
+DIRECT_LENGTHS = 24  # up to this length, and a few more, the code of a length is the length itself
 
 POSTING = np.dtype([("place", "<u2"), ("often", "u1"), ("size", "u1")])
 TERM_POSTING = np.dtype([("entry", "<i4"), ("posting", POSTING)])
@@ -37,8 +36,7 @@ def _length_of_code(code: int) -> int:
 
 
 _LENGTHS = [_length_of_code(code) for code in range(MOST_IN_A_BYTE + 1)]
-LENGTHS = np.array(_LENGTHS, dtype=np.float64)
-"""The length that each code stands for."""
+LENGTHS = np.array(_LENGTHS, dtype=np.float64)  # the length that each code stands for
 
 
 def length_code(length: int) -> int:
@@ -108,15 +106,11 @@ class WeighedTerm:
     """A term of a query in one field: its number in the index, and what it can add to a score."""
 
     entry: int
-    column: int
-    """The place of the term in the query."""
-    records: int
-    """How many records have it."""
+    column: int  # the place of the term in the query
+    records: int  # how many records have it
     weight: float
-    average: float
-    """The average length of the field."""
-    total: int
-    """The number of records."""
+    average: float  # the average length of the field
+    total: int  # the number of records
 
     @property
     def most(self) -> float:

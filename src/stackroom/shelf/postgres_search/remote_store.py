@@ -30,8 +30,7 @@ from stackroom.shelf.postgres_search.database import STATEMENTS, Connections, fa
 from stackroom.shelf.store_place import StorePlace
 
 FoundT = TypeVar("FoundT")
-NAMED = re.compile(r"(?<!:):(\w+)")
-"""A value that SQLite's statements have by name."""
+NAMED = re.compile(r"(?<!:):(\w+)")  # a value that SQLite's statements have by name
 LAST_WRITE = "SELECT change_no, token, EXISTS (SELECT 1 FROM writes WHERE token = ?) FROM state"
 NOTHING: Mapping[str, Iterable[Any]] = {"ids": (), "expected": (), "models": (), "digests": ()}
 LAST_KEY = "SELECT greatest((SELECT max(key) FROM records), (SELECT max(key) FROM changes))"

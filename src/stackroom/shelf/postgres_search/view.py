@@ -48,22 +48,18 @@ from stackroom.shelf.terms import Entry, number_fields, require_countable, requi
 from stackroom.text.analyser import TextQuery
 from stackroom.text.titles import GRAMS_READ, MAX_NAME_CHARS, name_spellings
 
-SPARE = 50
-"""How many more vectors than wanted are compared exactly."""
+SPARE = 50  # how many more vectors than wanted are compared exactly
 WIDE, MOST_COMPARED, FOUND = 0.3, 300_000, 1_000
 """The share and the number of records above which a graph searches, and how many it finds: of fewer it misses some."""
 DEEPER = 4
-NAMED_CANDIDATES = 200
-"""How many records with the grams of a name are compared by edit distance."""
+NAMED_CANDIDATES = 200  # how many records with the grams of a name are compared by edit distance
 READ_AT_ONCE = 500_000
 """The postings of a query that are read before the bounds of its more frequent terms decide what else is."""
 KEPT_POSTINGS = 2_000_000
 KEPT_ROWS = 20_000
 CACHED_SELECTIONS = 16
-GRAM_RECORDS = 50_000
-"""A gram that more records have is not read, unless there is no rarer one."""
-FURTHEST_OFF = 1_000
-"""Above any difference in the sizes of names."""
+GRAM_RECORDS = 50_000  # a gram that more records have is not read, unless there is no rarer one
+FURTHEST_OFF = 1_000  # above any difference in the sizes of names
 COUNTED_TERMS = "SELECT entry, class, records FROM counts WHERE entry = ANY(%s::int[])"
 BLOCKS = "SELECT entry, block, data FROM postings WHERE entry = ANY(%s::int[]) {} ORDER BY entry, block"
 
@@ -83,11 +79,9 @@ class PostgresqlView(StoreView):
 
     snapshot: Snapshot
     promises: Promises
-    records: int
-    """How many there are, of all classes."""
+    records: int  # how many there are, of all classes
     classes: Sequence[AudienceClass]
-    is_limited: bool = False
-    """Whether there are records of other classes."""
+    is_limited: bool = False  # whether there are records of other classes
     _seen_by: dict[frozenset[int], "PostgresqlView"] = field(default_factory=dict, repr=False)
     _selections: dict[tuple[Condition, ...], Selection] = field(default_factory=dict, repr=False)
     _postings: dict[int, PostingList] = field(default_factory=dict, repr=False)

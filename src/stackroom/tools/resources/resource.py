@@ -34,10 +34,8 @@ class ResourceContent:
     mime_type: str
     text: str | None = None
     blob: bytes | None = None
-    flags: tuple[Flag, ...] = ()
-    """The places whose text reads like an instruction; set by the gate."""
-    notes: tuple[str, ...] = ()
-    """Remarks on the content, such as its age; set by the gate."""
+    flags: tuple[Flag, ...] = ()  # the places whose text reads like an instruction; set by the gate
+    notes: tuple[str, ...] = ()  # remarks on the content, such as its age; set by the gate
 
     @property
     def size_bytes(self) -> int:
@@ -79,20 +77,17 @@ class ResourceEntry:
 class ResourceSpec:
     """Resources that share a URI prefix. It cannot be declared without the action it needs."""
 
-    prefix: str
-    """The prefix of its URIs, such as `notes://`."""
+    prefix: str  # the prefix of its URIs, such as `notes://`
     action: Action
     entries: Callable[[Principal], Sequence[ResourceEntry]]
     """Lists resources for a principal; not necessarily all that can be read."""
     read: Callable[[Principal, str], ResourceContent | ContentList | None]
     """Returns the content at a URI without its prefix; None where there is none that the principal may see."""
-    template: str = ""
-    """An RFC 6570 template for URIs that are not listed, such as `stackroom://{catalogue}/{+id}`."""
+    template: str = ""  # an RFC 6570 template for URIs that are not listed, such as `stackroom://{catalogue}/{+id}`
     name: str = ""
     description: str = ""
     template_mime_type: str = "application/json"
-    is_file: bool = False
-    """Whether programs read it as a file: it comes whole unless a read states a budget."""
+    is_file: bool = False  # whether programs read it as a file: it comes whole unless a read states a budget
 
 
 TITLES_TRIED = 10

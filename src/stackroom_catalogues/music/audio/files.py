@@ -18,16 +18,13 @@ from stackroom.api import InputError, Reading, Readings, RowSource, SourceRow, U
 from stackroom.api.rows import LEADS_OUT, day_of, is_inside, iter_files
 from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
-AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
-"""Endings of the files that are read."""
+AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")  # endings of the files that are read
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
-PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
-"""File names of an album's cover, the likeliest first."""
+PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")  # file names of an album's cover, the likeliest first
 MOST_PATH_CHARS = 1_000
 DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
 """Name of a folder that holds one disc of several."""
-READER = 1
-"""Version of the reader: raise it to have unchanged files read again."""
+READER = 1  # version of the reader: raise it to have unchanged files read again
 SAVED_AT_ONCE = 200
 
 TagReader = Callable[[Path], dict[str, Any]]

@@ -35,8 +35,7 @@ from stackroom_catalogues.music.downloads.staging import Staging
 LOG = logging.getLogger(__name__)
 TASK = "downloads"
 SWEEP_S = 60.0
-FINAL_ERRORS = (api.InputError, api.NotFoundError, api.ForbiddenError)
-"""Errors that a retry cannot mend."""
+FINAL_ERRORS = (api.InputError, api.NotFoundError, api.ForbiddenError)  # errors that a retry cannot mend
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
 
@@ -44,8 +43,7 @@ LONGEST_RETRY_AFTER_S = 24 * 3600.0
 class DownloadSettings:
     """The effective settings of downloads."""
 
-    folder: Path
-    """The music folder."""
+    folder: Path  # the music folder
     providers: Mapping[str, str] = field(default_factory=dict)
     """The URL templates of manifests, by the name of their provider."""
     rules: server.AddressRules = field(default_factory=server.AddressRules)
@@ -54,8 +52,7 @@ class DownloadSettings:
     limits: server.FetchLimits = field(default_factory=lambda: server.FetchLimits(max_bytes=2 << 30))
     """Limits for each file."""
     max_album_bytes: int = 8 << 30
-    first_wait_s: float = 30.0
-    """The longest wait after the first failure; it doubles with each further one."""
+    first_wait_s: float = 30.0  # the longest wait after the first failure; it doubles with each further one
     longest_wait_s: float = 3600.0
     poll_s: float = 2.0
     """How often the worker looks for downloads queued or cancelled by other processes, and reports its progress."""
@@ -71,8 +68,7 @@ class DownloadHooks:
 
     May be called more than once for the same album; raises where it cannot ingest any file.
     """
-    on_finished: Callable[[Download], None] = lambda _download: None
-    """Called at most once for a download that is done."""
+    on_finished: Callable[[Download], None] = lambda _download: None  # called at most once for a download that is done
     find_problem: Callable[[Path], str | None] = lambda _file: None
     """Returns why a file cannot be read as audio; None where it can."""
     find_refusal: Callable[[Download], str | None] = lambda _download: None

@@ -20,8 +20,7 @@ from stackroom.api.server import TransferError, join_url
 from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS
 
 LONGEST_NAME = 200
-LONGEST_COMPONENT_BYTES = 120
-"""Short enough for every filesystem, with room for '.part.json.new' and ' (99)'."""
+LONGEST_COMPONENT_BYTES = 120  # short enough for every filesystem, with room for '.part.json.new' and ' (99)'
 AUDIO_SUFFIXES = frozenset(AUDIO_ENDINGS)
 TAKEN_SUFFIXES = AUDIO_SUFFIXES | {".jpg", ".jpeg", ".png", ".webp"}
 """Endings of files that are fetched: audio and pictures."""

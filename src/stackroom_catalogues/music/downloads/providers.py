@@ -11,8 +11,7 @@ from stackroom.api import InputError, InvalidUrlError
 from stackroom.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
 from stackroom_catalogues.music.downloads import manifest
 
-BY_URL = "url"
-"""Name of the provider for URLs in requests."""
+BY_URL = "url"  # name of the provider for URLs in requests
 PLACEHOLDERS = frozenset({"artist", "album"})
 PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 

@@ -28,8 +28,7 @@ from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.tables import downloads
 
 DAY = timedelta(days=1)
-REQUEST_LOCK = 0x50494E414B444C
-"""Key of the PostgreSQL advisory lock under which requests are counted."""
+REQUEST_LOCK = 0x50494E414B444C  # key of the PostgreSQL advisory lock under which requests are counted
 
 
 class DownloadState(StrEnum):
@@ -104,10 +103,8 @@ class QueueRules:
     """Limits for each user, and how often a download is attempted."""
 
     max_open_per_user: int = 20
-    max_per_day: int = 100
-    """New requests of a user in any 24 hours."""
-    attempts: int = 5
-    """Attempts that fail, or whose worker dies, after which a download is given up."""
+    max_per_day: int = 100  # new requests of a user in any 24 hours
+    attempts: int = 5  # attempts that fail, or whose worker dies, after which a download is given up
 
 
 class DownloadQueue:

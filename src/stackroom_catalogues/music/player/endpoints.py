@@ -24,11 +24,9 @@ SMALL_BODY = 16 * 1024
 MOST_TRACKS = 2_000
 LONGEST_NAME = 200
 LONGEST_PLAY_S = 86_400
-ROUNDING_S = 1.0
-"""By how much a play may exceed the track's length as the catalogue has it."""
+ROUNDING_S = 1.0  # by how much a play may exceed the track's length as the catalogue has it
 TIME = re.compile(r"\[(\d{1,3}):(\d{2}(?:[.:]\d{1,3})?)\]")
-NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)
-"""A line of lyrics that says something of the file, as `[ar:Name]`."""
+NOTE = re.compile(r"\[[a-z]+:.*\]", re.IGNORECASE)  # a line of lyrics that says something of the file, as `[ar:Name]`
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 

@@ -40,11 +40,9 @@ GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
 MOST_LISTED = 2_000
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
-RADIO_SEEDS = 5
-"""Tracks that a radio begins with: of a record, or of what the caller likes and plays."""
+RADIO_SEEDS = 5  # tracks that a radio begins with: of a record, or of what the caller likes and plays
 RANDOM = Random()
-NAMELESS = "\U0010ffff"
-"""What names of signs alone are sorted as: last."""
+NAMELESS = "\U0010ffff"  # what names of signs alone are sorted as: last
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
@@ -195,8 +193,7 @@ def sorted_as(name: str) -> str:
     return folded or f"{NAMELESS}{name}"
 
 
-Keyed = tuple[MusicLibrary, api.Key]
-"""A record that is not read yet."""
+Keyed = tuple[MusicLibrary, api.Key]  # a record that is not read yet
 
 
 def _sort_keys(library: MusicLibrary, keys: Sequence[api.Key], sort: str) -> Sequence[Any]:

@@ -24,10 +24,8 @@ from stackroom_catalogues.music.tables import playlist_tracks as _tracks
 from stackroom_catalogues.music.tables import playlists as _playlists
 
 STORAGES_KEPT = 8
-MOST_TRACKS_IN_ALL = 20_000
-"""Tracks in all playlists of a user together: all of them are listed at once."""
-NUL = "\0"
-"""The character that PostgreSQL cannot store."""
+MOST_TRACKS_IN_ALL = 20_000  # tracks in all playlists of a user together: all of them are listed at once
+NUL = "\0"  # the character that PostgreSQL cannot store
 
 
 class Player:

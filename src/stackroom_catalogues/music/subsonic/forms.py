@@ -11,8 +11,7 @@ from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.player.endpoints import LyricsLine
 from stackroom_catalogues.music.player.listening import ListedPage, ListedRecord, sorted_as
 
-UNKNOWN_DAY = "1970-01-01"
-"""The day of an album that does not say when it came, since clients insist on one."""
+UNKNOWN_DAY = "1970-01-01"  # the day of an album that does not say when it came, since clients insist on one
 
 Form = dict[str, Any]
 

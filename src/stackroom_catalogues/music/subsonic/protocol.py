@@ -21,8 +21,7 @@ from stackroom.api import (
     UnauthenticatedError,
 )
 
-VERSION = "1.16.1"
-"""The version of the Subsonic API that OpenSubsonic extends."""
+VERSION = "1.16.1"  # the version of the Subsonic API that OpenSubsonic extends
 NAMESPACE = "http://subsonic.org/restapi"
 HEX_PREFIX = "enc:"
 CODES: dict[type[ExpectedError], int] = {UnauthenticatedError: 40, ForbiddenError: 50, NotFoundError: 70}
