@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.assembly import measures
-from stackroom.serve.http import health, metrics
+from stackroom.assembly import server_health
+from stackroom.serve.http import metrics, server
 from support.pages import ROOT
 
 pytestmark = pytest.mark.row("T8")
@@ -21,7 +21,7 @@ ENDINGS = ("_bucket", "_total", "_info")
 
 def known_names() -> set[str]:
     """Return the measures that the code writes, without the ending of a counter."""
-    sources = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in (measures, health)]
+    sources = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in (server_health, server)]
     read = [name for source in sources for name in re.findall(r'Reading\("([a-z_]+)"', source)]
     own = NAME.findall(Path(metrics.__file__).read_text(encoding="utf-8"))
     return {plain(name) for name in (*read, *own) if name}

@@ -15,7 +15,7 @@ from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.database.engine import open_local
 from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.packages import PACKAGES
-from stackroom.serve.http import routes
+from stackroom.serve.http import replies
 from stackroom.settings import Settings
 from stackroom.tools.media import MediaFile
 from stackroom.tools.own_storage import OwnStorage
@@ -257,13 +257,13 @@ def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted:
 def test_a_file_that_goes_before_it_is_sent_is_as_unknown_as_none(
     music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, find_reply = song_of(app), routes.file_reply
+    path, find_reply = song_of(app), replies.file_reply
 
     def sent_when_gone(request: Any, found: MediaFile, name: str) -> Any:
         path.unlink()
         return find_reply(request, found, name)
 
-    monkeypatch.setattr(routes, "file_reply", sent_when_gone)
+    monkeypatch.setattr(replies, "file_reply", sent_when_gone)
     try:
         assert error_of(play(music, ada)) == (404, "unknown_resource")
     finally:
