@@ -53,8 +53,8 @@ def test_a_search_gives_as_many_as_asked_for_and_no_more_than_there_are(sample: 
 
 @pytest.mark.row("N8")
 def test_a_call_that_states_the_usual_limit_gets_all_of_it_though_one_that_did_not_was_kept(sample: Any) -> None:
-    usual = sample.structured("search_anime", query="love and loss in a big city")
-    whole = sample.structured("search_anime", query="love and loss in a big city", limit=10)
+    usual = sample.structured("search_anime", query="a girl falls in love at high school")
+    whole = sample.structured("search_anime", query="a girl falls in love at high school", limit=10)
     assert "to fit max_tokens" in str(usual.get("notes"))
     assert "to fit max_tokens" not in str(whole.get("notes"))
     assert len(str(whole)) > len(str(usual))
