@@ -20,7 +20,7 @@ from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
 from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
-from stackroom.generic.record import field_line, snippet_of, told_fields
+from stackroom.generic.record_text import field_line, snippet_of, told_fields
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address

@@ -27,7 +27,8 @@ from stackroom.generic.browse import BrowseParams
 from stackroom.generic.explain import explain_record
 from stackroom.generic.export import ExportFormat, write
 from stackroom.generic.recommend import RecommendParams
-from stackroom.generic.record import BETWEEN_FIELDS, has_value, list_written, number_text, with_unit
+from stackroom.generic.record import list_written
+from stackroom.generic.record_text import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence

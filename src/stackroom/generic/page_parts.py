@@ -16,7 +16,8 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Filter
 from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.browse import BrowsedCatalogue, BrowseResult, CatalogueOverview, FirstRecord, OverviewField
 from stackroom.generic.buckets import round_width, usual_range
-from stackroom.generic.record import describe_field, find_image, number_in_words, table_columns
+from stackroom.generic.record import describe_field, find_image
+from stackroom.generic.record_text import number_in_words, table_columns
 from stackroom.generic.result_set import ResultSet, count_left_out, list_ids, list_keys, only_view, search_keys
 from stackroom.generic.shapes import Bar, Facet, FacetValue, SearchParams
 from stackroom.model.record import Key, Record
