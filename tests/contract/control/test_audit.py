@@ -430,7 +430,7 @@ def test_what_is_noted_while_the_writer_fails_waits_until_it_has(
 
 
 def test_nothing_goes_unnoted_when_the_queue_is_full(place: Any, execute: Callable[..., list[Any]]) -> None:
-    log = AuditLog(place.open(), limits=replace(LIMITS, most_queued=10, patience_s=0.5, retry_s=0.01))
+    log = AuditLog(place.open(), limits=replace(LIMITS, most_queued=10, patience_s=3.0, retry_s=0.01))
     execute("ALTER TABLE audit RENAME TO gone")
     for _ in range(10):
         log.write(ENTRY, durable=False)
