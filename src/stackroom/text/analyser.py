@@ -67,7 +67,7 @@ def stem(word: str) -> str:
 
 
 class _Remembered(dict[str, KeptT]):
-    """What was made of the words seen so far; faster to look up than a cached function is to call."""
+    """Results for the words seen so far; faster to look up than a cached function is to call."""
 
     def __init__(self, make: Callable[[str], KeptT]) -> None:
         super().__init__()
