@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.control.accounts import passwords
+from stackroom.control.control import Control
 from stackroom.embed.weights import pull_model
 from stackroom.errors import ExpectedError
 from stackroom.model.record import Record
@@ -197,6 +199,13 @@ def embedder() -> WordEmbedder:
 def new_embedder() -> Callable[[ModelId], WordEmbedder]:
     """Make an embedder in memory, of any model."""
     return WordEmbedder
+
+
+@pytest.fixture
+def control(app: App) -> Iterator[Control]:
+    """The accounts of a library."""
+    with closing(Control.open(app.settings)) as control:
+        yield control
 
 
 @pytest.fixture

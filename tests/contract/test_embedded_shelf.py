@@ -134,28 +134,40 @@ def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
         base_name(embedded_stock)
     ]
     reopened = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
-    assert reopened.reader().tail.columns.size == 0
+    assert reopened.reader().counters()["tail_rows"] == 0
     assert embedded_stock.answers(reopened.reader()) == before
     reopened.close()
 
 
-def test_a_view_after_an_edit_reads_what_was_changed_since_the_last_one_and_is_that_of_a_new_process(
+def test_a_view_after_an_edit_reads_few_of_the_records_that_were_changed_and_is_that_of_a_new_process(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(embedded_stock)
-    shelf = embedded_stock.shelf
+    fill(embedded_stock, 60)
+    shelf, read = embedded_stock.shelf, list[int]()
+    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40)))
     shelf.reader()
-    read: list[list[Any]] = []
     iter_rows = shelf.store.iter_rows
-    monkeypatch.setattr(shelf.store, "iter_rows", lambda keys: read.append(list(keys)) or iter_rows(keys))
-    for name in ("r1", "r2", "r1", "r3"):
-        embedded_stock.put(embedded_stock.record(name, body=f"another story {len(read)}"))
+    monkeypatch.setattr(shelf.store, "iter_rows", lambda keys: read.append(len(keys)) or iter_rows(keys))
+    for number in range(4):
+        embedded_stock.put(embedded_stock.record(f"r{number % 2}", body=f"another story {number}"))
+        read.clear()  # of its words, the last few are written again
         shelf.reader()
-    embedded_stock.delete("r3")
-    assert {len(keys) for keys in read} == {1}
+        assert max(read) <= 2
+    embedded_stock.delete("r30")
+    assert [segment.columns.size for segment in shelf.reader().segments] == [60, 40, 2]
     with closing(EmbeddedShelf.open(shelf.folder, embedded_stock.spec)) as other:
         assert embedded_stock.answers(shelf.reader()) == embedded_stock.answers(other.reader())
-        assert shelf.reader().tail.columns.size == other.reader().tail.columns.size == 2
+
+
+def test_single_edits_do_not_write_the_text_of_all_records_again(embedded_stock: Any) -> None:
+    fill(embedded_stock, 100)
+    (text,) = Path(embedded_stock.shelf.folder).glob("index/*/text")
+    first = set(text.glob("*.idx"))
+    for number in range(60):
+        embedded_stock.put(embedded_stock.record(f"r{number % 10}", body=f"another story {number}"))
+    assert first < set(text.glob("*.idx"))
+    assert embedded_stock.shelf.reader().counters()["text_segments"] <= 7
+    assert len(embedded_stock.lexical("another")) == 10
 
 
 def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +176,7 @@ def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeyp
     before = embedded_stock.answers(view)
     monkeypatch.setattr(shelf_index, "TAIL_ROWS", 0)
     embedded_stock.delete("r0", "r1", "r2")
-    assert not list(Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.base.change_no}"))
+    assert not list(Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.segments[0].change_no}"))
     assert embedded_stock.answers(view) == before
 
 
@@ -404,9 +416,9 @@ def test_a_base_with_late_vectors_is_the_one_that_would_have_been_built_with_the
     for name in digests:
         stock.shelf.add_vectors({name: digests[name]}, vectors_of(stock, [name]))
         stock.shelf.publish_vectors()
-    late, named = stock.shelf.reader().base, base_name(stock)
+    late, named = stock.shelf.reader().segments[0], base_name(stock)
     stock.shelf.rebuild()
-    whole = stock.shelf.reader().base
+    whole = stock.shelf.reader().segments[0]
     assert named == base_name(stock) == f"base-{len(digests)}-{len(digests)}"
     for field in ("exact", "codes", "scales"):
         np.testing.assert_array_equal(getattr(late.vectors, field), getattr(whole.vectors, field))

@@ -153,7 +153,8 @@ def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
 ) -> None:
     final: dict[RecordId, Put] = {}
     with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
-        patch.setattr(shelf_index, "TAIL_ROWS", tail_rows)
+        for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():  # several tails
+            patch.setattr(shelf_index, name, value)
         for batch, published in batches:
             edited.apply(batch)
             keep(batch, final)

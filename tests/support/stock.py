@@ -171,6 +171,18 @@ OpenServer = Callable[[str], Stock]
 """Opens the shelf of a server, by its name."""
 
 
+def require_followed_back(server_of: OpenServer, undo_last: Callable[[], None]) -> None:
+    """Require that two servers follow a database that is put back to the state before its second change."""
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    first.put(first.record("lost", body="a briefcase"))
+    assert second.lexical("briefcase") == ["lost"]
+    undo_last()
+    assert first.put(first.record("new", body="a chase")) == 2
+    for stock in (first, second):
+        assert (stock.lexical("briefcase"), stock.lexical("chase"), stock.lexical("robbery")) == ([], ["new"], ["heat"])
+
+
 class Other:
     """Another process, asked line by line."""
 

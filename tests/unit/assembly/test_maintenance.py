@@ -103,12 +103,6 @@ def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
 
 
 @pytest.fixture
-def control(app: App) -> Iterator[Control]:
-    with closing(Control.open(app.settings)) as control:
-        yield control
-
-
-@pytest.fixture
 def maintained(app: App, control: Control) -> MaintainedLibrary:
     parts = build_server_parts(app, control, EventLog(control.database))
     return MaintainedLibrary(app=app, control=control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))

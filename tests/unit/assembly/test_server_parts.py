@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -115,12 +114,6 @@ def app(tmp_path: Path, packages: PackageRegistry) -> Iterator[App]:
     app = App(Settings(home=tmp_path / "home", offline=True), packages=packages)
     yield app
     app.close()
-
-
-@pytest.fixture
-def control(app: App) -> Iterator[Control]:
-    with closing(Control.open(app.settings)) as control:
-        yield control
 
 
 @pytest.fixture

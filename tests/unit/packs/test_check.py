@@ -44,13 +44,6 @@ class Site:
 
 
 @pytest.fixture
-def file_server() -> Iterator[FileServer]:
-    server = FileServer()
-    yield server
-    server.die()
-
-
-@pytest.fixture
 def site(tmp_path: Path, file_server: FileServer) -> Site:
     made = Site(tmp_path, file_server)
     made.publish("1")

@@ -9,11 +9,10 @@ Whoever updates or replaces them holds the lock of the catalogue. Where servers 
 index, and the others fetch it.
 """
 
-import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from typing import Any
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
 from stackroom.errors import BusyError
-from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.index_files import POINTER_FILE, BaseFolder, TextFiles
 from stackroom.shelf.embedded.segment import (
@@ -38,17 +36,16 @@ from stackroom.shelf.embedded.segment import (
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from stackroom.shelf.embedded.text_index import SeenTexts, TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
-from stackroom.shelf.terms import text_columns
 
 INDEX_FORMAT = 6
 TEXT_FOLDER = "text"
 FETCHED_FOLDER = "fetched"
 BUILD_WAIT_S = 600.0  # how long a server without an index waits for another one that builds it
 TAIL_ROWS = 1_000
-TAIL_SHARE = 0.05  # the tail may hold this many rows, or this share of the base, before a new base is built
+SMALL_SEGMENTS, WRITTEN_AGAIN = 4, 64  # every fourth change writes the words of up to 64 records again
+TAIL_SHARE = 0.05  # so many records may have changed, or this share of the base, before a new base is built
+SMALL_TAIL, TAIL_RATIO = 32, 8  # a tail of more records is kept, until an eighth as many were changed since
 BEHIND = "another process is writing"
-Tail = tuple[tuple[str, ModelId | None, int] | None, int, Mapping[Key, SegmentRow]]
-"""The rows of a tail: what base, model and number of stored vectors they are for, of what change, and by their keys."""
 
 logger = logging.getLogger(__name__)
 
@@ -65,14 +62,14 @@ class ShelfIndex:
         self._base: Segment | None = None
         self._history = ""
         self.seen = SeenTexts(spec)
-        self._tail: Tail = None, 0, {}
+        self._kept_tails: list[Segment] = []
+        self._tail_stamp: tuple[str, ModelId | None, int] | None = None  # base, model and vectors that they are for
         self.fetches = True
         """Whether an index of another server may be taken: not one that is damaged, or where this is built anew."""
 
     def forget(self) -> None:
         """Forget what is open; it is opened again when it is asked for."""
-        self._text = self._base = None
-        self._tail = None, 0, {}
+        self._text = self._base = self._tail_stamp = None
 
     def open_text(self) -> TextIndex:
         """Return the text index, opened once for each history of the store."""
@@ -101,39 +98,43 @@ class ShelfIndex:
             if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
                 return None
             model, vector_no = self.store.model(), self.store.counter(INDEXED_VECTORS)
-            changed = self.store.changed_since(base.change_no, until=change_no)
-            is_past = change_no < last
-            rows = self.store.iter_rows_as_of(changed, change_no) if is_past else self._tail_rows(base, changed)
-            tail = build_segment(rows, self.spec, change_no=change_no, model=model, mean=base.mean)
+            tails = self._tails(base, change_no, is_past=change_no < last)
+            segments = base, *(tail for tail in tails if tail.columns.size)
+            changed = [self.store.changed_since(segment.change_no, until=change_no) for segment in segments]
         return EmbeddedView(
             spec=self.spec,
             store=self.store,
             text=text,
             searcher=text.searcher,
             seen=self.seen,
-            base=base,
-            tail=tail,
-            base_alive=alive_rows(base, changed),
+            segments=segments,
+            alive=tuple(map(alive_rows, segments, changed)),
             model=model,
             change_no=change_no,
             vector_no=vector_no,
             history=self._history,
-            stale=BEHIND if is_past else None,
+            stale=BEHIND if change_no < last else None,
         )
 
-    def _tail_rows(self, base: Segment, changed: Sequence[Key]) -> list[SegmentRow]:
-        """Return the present rows of the changed records; those of the last snapshot are not read again."""
+    def _tails(self, base: Segment, change_no: int, *, is_past: bool) -> list[Segment]:
+        """Return the segments of what was changed since the base, each of few records beside the one before it.
+
+        All but the last are kept: with 20,000 changes, an edit builds a segment of its own record, not of all of them.
+        """
         stamp = base.name, self.store.model(), self.store.counter(STORED_VECTORS)
-        known_stamp, reached, known = self._tail
-        known = known if known_stamp == stamp else {}
-        again = set(self.store.changed_since(reached)) if known else set()
-        rows = {key: known[key] for key in changed if key in known and key not in again}
-        for row in self.store.iter_rows([key for key in changed if key not in rows]):
-            texts = [read(row.record) for read in text_columns(self.spec).values()]
-            rows[row.key] = dataclasses.replace(row, texts=texts)
-        kept = {key: row for key, row in rows.items() if not row.awaits_vector}  # its vector may come with another
-        self._tail = stamp, self.store.change_no(), kept
-        return [rows[key] for key in changed if key in rows]
+        if is_past or self._tail_stamp != stamp:
+            self._tail_stamp, self._kept_tails = stamp, []
+        tails = list(self._kept_tails)
+        while changed := self.store.changed_since((base, *tails)[-1].change_no, until=change_no):
+            if tails and len(changed) * TAIL_RATIO > tails[-1].columns.size:
+                tails.pop()
+                continue
+            rows = self.store.iter_rows_as_of(changed, change_no) if is_past else self.store.iter_rows(changed)
+            mean = next((segment.mean for segment in (base, *tails) if segment.mean is not None), None)
+            tails.append(build_segment(rows, self.spec, change_no=change_no, model=stamp[1], mean=mean))
+            if len(changed) > SMALL_TAIL and tails[-1].awaiting is None and not is_past:
+                self._kept_tails = list(tails)  # an awaited vector may come with another record
+        return tails
 
     def catch_up(self) -> None:
         """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
@@ -241,7 +242,12 @@ class ShelfIndex:
         text.reload()
         reached, wanted = text.change_no(), self.store.change_no()
         if reached < wanted:
-            touched = self.store.changed_since(reached)
+            since = reached
+            if wanted - reached < SMALL_SEGMENTS and wanted // SMALL_SEGMENTS > reached // SMALL_SEGMENTS:
+                # Tantivy merges eight small segments, and one of 16,000 records is small to it. The records of the last
+                # edits, written again, empty their segments; else every seventh edit would write the whole catalogue.
+                since = min(reached, (wanted - 1) // WRITTEN_AGAIN * WRITTEN_AGAIN)
+            touched = self.store.changed_since(since)
             text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
 
     def _find_base(self) -> Segment | None:

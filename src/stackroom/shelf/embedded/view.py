@@ -151,16 +151,14 @@ def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Intege
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedView(StoreView, TextReads):
-    """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces.
+    """Implements `ShelfReader`; the rows of a segment override those of the segments before it.
 
-    Of a snapshot for a caller who may not see every record, both masks leave out the others, and the text index is one
-    without them.
+    The masks leave out rows that were changed since. Of a snapshot for a caller who may not see every record, they
+    leave out the others too, and the text index is one without them.
     """
 
-    base: Segment
-    tail: Segment
-    base_alive: Mask | None
-    tail_alive: Mask | None = None
+    segments: tuple[Segment, ...]  # the base, then those of later changes
+    alive: tuple[Mask | None, ...]
     seen: SeenTexts
     promises: None = None
     _seen_by: dict[frozenset[str], "EmbeddedView"] = field(default_factory=dict, repr=False)
@@ -170,14 +168,14 @@ class EmbeddedView(StoreView, TextReads):
     @property
     def mean(self) -> Vector | None:
         """The mean that was subtracted from the vectors, where their model asks for it."""
-        return self.tail.mean if self.base.mean is None else self.base.mean
+        return next((segment.mean for segment in self.segments if segment.mean is not None), None)
 
     @cached_property
     def awaiting_vectors(self) -> int:
         """How many records have a text without a vector yet."""
         if self.model is None:
             return 0
-        awaiting = [segment.awaiting for segment in self._segments]
+        awaiting = [segment.awaiting for segment in self.segments]
         pairs = zip(awaiting, self._alive(awaiting), strict=True)
         return sum(int(np.count_nonzero(mask)) for one, mask in pairs if one is not None and mask is not None)
 
@@ -193,7 +191,7 @@ class EmbeddedView(StoreView, TextReads):
     @cached_property
     def _audiences(self) -> frozenset[str]:
         """The audiences that there are records for."""
-        columns = [segment.columns.terms[AUDIENCE_FIELD] for segment in self._segments]
+        columns = [segment.columns.terms[AUDIENCE_FIELD] for segment in self.segments]
         return frozenset(value for column in columns for _, _, value in column.entries)
 
     def _limited_to(self, scope: Scope) -> "EmbeddedView":
@@ -203,8 +201,7 @@ class EmbeddedView(StoreView, TextReads):
         text = self.seen.open_text(scope, self.scan(scope=scope, limit=self.count(WHOLE)), self.store, self.change_no)
         return replace(
             self,
-            base_alive=masks[0],
-            tail_alive=masks[1] if len(masks) > 1 else None,
+            alive=tuple(masks),
             text=text,
             searcher=text.searcher,
             _seen_by={},
@@ -228,7 +225,7 @@ class EmbeddedView(StoreView, TextReads):
         """Return the vectors of these keys as rows."""
         vectors = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
         for segment, here, rows in self._placed(keys):
-            if segment.vectors is not None and len(self._segments) == 1 and len(here) == len(keys):
+            if segment.vectors is not None and len(self.segments) == 1 and len(here) == len(keys):
                 return segment.vectors.exact.take(rows, axis=0)
             if segment.vectors is not None:
                 vectors[here] = segment.vectors.exact.take(rows, axis=0)
@@ -244,10 +241,10 @@ class EmbeddedView(StoreView, TextReads):
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the indexes."""
         return {
-            "base_rows": self.base.columns.size,
-            "tail_rows": self.tail.columns.size,
-            "replaced_rows": 0 if self.base_alive is None else int(np.count_nonzero(~self.base_alive)),
-            "base_change_no": self.base.change_no,
+            "base_rows": self.segments[0].columns.size,
+            "tail_rows": sum(segment.columns.size for segment in self.segments[1:]),
+            "replaced_rows": 0 if self.alive[0] is None else int(np.count_nonzero(~self.alive[0])),
+            "base_change_no": self.segments[0].change_no,
             "text_change_no": self.text.change_no(),
             "text_documents": max(0, self.searcher.num_docs - MARKER_DOCUMENTS),
             "text_segments": self.searcher.num_segments,
@@ -290,7 +287,7 @@ class EmbeddedView(StoreView, TextReads):
 
     def _placed(self, keys: Sequence[Key]) -> Iterator[tuple[Segment, Integers, Integers]]:
         """Yield each segment with the places of the keys that it has, and their rows."""
-        for segment in self._segments:
+        for segment in self.segments:
             rows = segment.rows_of(keys)
             (here,) = (rows >= 0).nonzero()
             yield segment, here, rows[here]
@@ -341,13 +338,8 @@ class EmbeddedView(StoreView, TextReads):
         start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
         return cast("list[Key]", ordered[start : start + limit].tolist())
 
-    @cached_property
-    def _segments(self) -> tuple[Segment, ...]:
-        """The base, then the tail, whose rows override those of the base."""
-        return (self.base, self.tail) if self.tail.columns.size else (self.base,)
-
     def _masked(self, scope: Scope) -> Iterator[tuple[Segment, Mask | None]]:
-        return zip(self._segments, self._masks(scope), strict=True)
+        return zip(self.segments, self._masks(scope), strict=True)
 
     def _masks(self, scope: Scope) -> list[Mask | None]:
         """Return the rows of each segment that are alive and in scope; None means all.
@@ -369,25 +361,25 @@ class EmbeddedView(StoreView, TextReads):
         """Return the rows of each segment that meet the conditions, replaced rows included."""
         of_index = [condition for condition in conditions if condition.field in (KEY_FIELD, WORDS_FIELD)]
         of_columns = tuple(condition for condition in conditions if condition not in of_index)
-        masks = [segment.columns.mask(of_columns) for segment in self._segments]
+        masks = [segment.columns.mask(of_columns) for segment in self.segments]
         if not of_index:
             return masks
         keys = self.keys_meeting(of_index)
-        having = [np.isin(segment.keys, keys) for segment in self._segments]
+        having = [np.isin(segment.keys, keys) for segment in self.segments]
         return [one if mask is None else one & mask for one, mask in zip(having, masks, strict=True)]
 
     def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
-        pairs = zip(masks, (self.base_alive, self.tail_alive), strict=False)
+        pairs = zip(masks, self.alive, strict=True)
         return [mask if one is None else one if mask is None else mask & one for mask, one in pairs]
 
 
-def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
-    """Return the rows of the base that were not changed since; None means all."""
-    rows = base.rows_of(changed)
+def alive_rows(segment: Segment, changed: Sequence[Key]) -> Mask | None:
+    """Return the rows of a segment that were not changed since; None means all."""
+    rows = segment.rows_of(changed)
     dead = rows[rows >= 0]
     if not len(dead):
         return None
-    alive = np.ones(base.columns.size, dtype=bool)
+    alive = np.ones(segment.columns.size, dtype=bool)
     alive[dead] = False
     return alive
 
