@@ -6,8 +6,8 @@
     FOLDER/lock               held while anything is written
 
 A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader that finds them stale
-updates them, so a process killed between the two loses nothing. Changes since the base segment was built are a small
-tail in memory; when the tail has grown, a new base is built beside the old one and swapped in.
+updates them, so a process killed between the two loses nothing. Changes since the base segment was built are small
+tails in memory; when they have grown, a new base is built beside the old one and swapped in.
 """
 
 import logging

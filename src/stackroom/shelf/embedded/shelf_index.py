@@ -122,9 +122,9 @@ class ShelfIndex:
         All but the last are kept: with 20,000 changes, an edit builds a segment of its own record, not of all of them.
         """
         stamp = base.name, self.store.model(), self.store.counter(STORED_VECTORS)
-        if is_past or self._tail_stamp != stamp:
+        if self._tail_stamp != stamp:
             self._tail_stamp, self._kept_tails = stamp, []
-        tails = list(self._kept_tails)
+        tails = [tail for tail in self._kept_tails if tail.change_no <= change_no]
         while changed := self.store.changed_since((base, *tails)[-1].change_no, until=change_no):
             if tails and len(changed) * TAIL_RATIO > tails[-1].columns.size:
                 tails.pop()
