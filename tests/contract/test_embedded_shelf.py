@@ -21,7 +21,7 @@ import tantivy
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import RecordId
-from stackroom.model.scope import WHOLE
+from stackroom.model.scope import WHOLE, Visibility
 from stackroom.model.vectors import Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded import index_process, shelf_index
@@ -29,7 +29,8 @@ from stackroom.shelf.embedded import shelf as shelf_module
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Delete, Embedding, Put
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.port import LOCAL, Delete, Embedding, Put
 from stackroom.text.analyser import TextQuery, analyse_query
 from support.processes import wait_until
 
@@ -168,6 +169,42 @@ def test_single_edits_do_not_write_the_text_of_all_records_again(embedded_stock:
     assert first < set(text.glob("*.idx"))
     assert embedded_stock.shelf.reader().counters()["text_segments"] <= 7
     assert len(embedded_stock.lexical("another")) == 10
+
+
+def test_a_record_whose_new_text_awaits_its_vector_has_none_of_the_former_text(embedded_stock: Any) -> None:
+    fill(embedded_stock, 60)
+    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="a tale of robots") for number in range(40)))
+    view, (key,) = embedded_stock.shelf.reader(), embedded_stock.keys("r7")
+    assert view.vectors([key]).any()
+    embedded_stock.apply(Put(record=embedded_stock.record("r7", body="new"), embedding=Embedding(digest=b"new")))
+    assert not embedded_stock.shelf.reader().vectors([key]).any()
+
+
+def test_a_change_that_is_stored_while_the_first_index_is_built_is_indexed_next(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = embedded_stock.shelf
+    shelf.apply([embedded_stock.embedded(embedded_stock.record(f"r{number}")) for number in range(6)])
+    iter_rows = shelf.store.iter_rows
+
+    def rows() -> Any:
+        for row in iter_rows():
+            if row.key == 3:  # as a copy does in another process, when another server has written
+                with closing(Store(shelf.store.path, embedded_stock.spec)) as store:
+                    store.apply([embedded_stock.embedded(embedded_stock.record("r0", body="gattaca"))], LOCAL)
+            yield row
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shelf.store, "iter_rows", lambda *keys: iter_rows(*keys) if keys and keys[0] else rows())
+        shelf.publish()
+    assert embedded_stock.lexical("gattaca") == ["r0"]
+
+
+def test_a_snapshot_for_a_caller_says_what_the_whole_one_says_of_its_age(embedded_stock: Any) -> None:
+    embedded_stock.put(embedded_stock.record("r0"), embedded_stock.record("r1", audiences=("staff",)))
+    view, visibility = embedded_stock.shelf.reader(), Visibility(frozenset())
+    assert view.seen_by(visibility).stale is None
+    assert view.as_stale("5 seconds old").seen_by(visibility).stale == "5 seconds old"
 
 
 def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,39 @@ def test_a_database_put_back_to_an_earlier_state_is_followed_to_it(
     server_of: OpenServer, place: StorePlace, database: PostgresServer
 ) -> None:
     require_followed_back(server_of, lambda: database.undo_change(2, place.schema))
+
+
+def test_a_copy_that_another_process_is_bringing_up_to_date_is_read_as_it_is(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("a"))
+    assert second.shelf.reader().count(WHOLE) == 1
+    store = shelf_of(second).store
+    store._db().set_busy_timeout(50)
+    with closing(store.connect()) as other:
+        other.execute("BEGIN IMMEDIATE")
+        first.put(first.record("b"))
+        view = second.shelf.reader()
+        assert (view.count(WHOLE), view.stale) == (1, "another process is copying what is new")
+        other.execute("ROLLBACK")
+    assert second.shelf.reader().count(WHOLE) == 2
+
+
+def test_a_read_that_follows_and_a_write_that_waits_for_another_server_do_not_wait_for_each_other(
+    server_of: OpenServer, database: PostgresServer, place: StorePlace
+) -> None:
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("a"))
+    assert second.shelf.reader().count(WHOLE) == 1
+    first.put(first.record("b"))
+    with ThreadPoolExecutor() as pool, closing(StoreDatabase(place.url, place.schema, catalogue="other")) as other:
+        with other.writing():
+            writing = pool.submit(second.put, second.record("c"))
+            wait_until(lambda: database.execute(waiting) == [(1,)])
+            reading = pool.submit(second.shelf.reader)
+            time.sleep(0.3)
+        assert writing.result() == 3
+        assert reading.result().count(WHOLE) >= 1
 
 
 def test_a_replica_that_is_promoted_is_written_to_without_a_restart(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 import os
 import shutil
 import subprocess
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stackroom.assembly import move
 from stackroom.assembly.app import App
 from stackroom.assembly.build import own_recipe
 from stackroom.assembly.move import drop_former, move_to_database, move_to_folder
@@ -26,6 +29,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Delete, Put, never_stop
 from stackroom.shelf.postgres import moving
+from stackroom.shelf.postgres.moving import settle
 from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, find_place, save_place
 from stackroom.sources.json_rows import JsonRows
 from support.launching import SCRIPT, launch
@@ -272,6 +276,37 @@ def test_the_tables_are_dropped_a_day_after_the_catalogue_was_moved_out(
     assert drop_former(workshop, now=moved_at + KEPT_S) == ["films"]
     assert postgresql.execute("SELECT to_regclass(%s)", f"{place.schema}.records") == [(None,)]
     assert not former.exists()
+
+
+def test_tables_that_a_catalogue_was_moved_to_again_are_not_dropped(
+    home: Path, place: StorePlace, postgresql: PostgresServer
+) -> None:
+    workshop, folder = Workshop(Settings(home=home)), home / "catalogues" / "films"
+    move_to_database(workshop, "films", place, advance=ignore)
+    move_to_folder(workshop, "films", advance=ignore)
+    former = (folder / FORMER_FILE).read_text()
+    postgresql.execute(f"DROP SCHEMA {place.schema} CASCADE")
+    move_to_database(workshop, "films", place, advance=ignore)
+    assert not (folder / FORMER_FILE).exists()
+    (folder / FORMER_FILE).write_text(former)  # as a move that was stopped leaves it
+    save_place(folder, replace(place, shared_index_mb=0))
+    assert drop_former(workshop, now=time.time() + 2 * KEPT_S) == []
+    assert postgresql.execute(f"SELECT count(*) FROM {place.schema}.records") == [(7,)]
+
+
+def test_an_edit_between_the_copying_and_its_check_is_no_damage(
+    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def settle_and_edit(*arguments: Any) -> str:
+        monkeypatch.undo()
+        token = settle(*arguments)
+        with closing(App(Settings(home=home))) as app:
+            put(app, "Gattaca")
+        return token
+
+    monkeypatch.setattr(move, "settle", settle_and_edit)
+    report = move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
+    assert report.rows["records"] == 8
 
 
 def test_a_catalogue_that_was_never_moved_out_of_a_database_is_in_its_folder_already(home: Path) -> None:

@@ -79,6 +79,24 @@ def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of
     assert second.lexical("briefcase") == ["ronin"]
 
 
+def test_a_snapshot_that_was_idle_while_another_server_rebuilt_the_index_answers_nothing_more(
+    server_of: OpenServer, database: PostgresServer
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("a", body="robot"))
+    view = second.shelf.reader()
+    assert view.count(WHOLE) == 1
+    writer = first.shelf.writer()
+    assert isinstance(writer, EmbeddedShelf)
+    writer.rebuild()
+    idle = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+    assert database.execute(idle)
+    for _ in range(2):
+        with pytest.raises(BusyError, match="has changed since"):
+            view.scan(scope=WHOLE, limit=1)
+    assert second.lexical("robot") == ["a"]
+
+
 def test_no_server_keeps_a_copy_of_the_records_or_of_their_index(server_of: OpenServer, tmp_path: Path) -> None:
     first, second = server_of("first"), server_of("second")
     first.put(*(first.record(f"r{number}", body="robot " * 200) for number in range(120)))

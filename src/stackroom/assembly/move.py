@@ -56,9 +56,10 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
         _claim(database, place, mark)
         with closing(EmbeddedShelf.open(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
+            view = shelf.reader()  # as the next step stores it: edits go on
             settle(shelf.store, database, mark)  # again below: the first one is what is verified, without the lock
-            verify(shelf.store, database)
-            report.answers, report.equal_answers = _compare_with_copy(shelf, spec, place, advance)
+            verify(shelf.store, database, is_settled=False)  # there may have been edits since
+            report.answers, report.equal_answers = _compare_with_copy(shelf, view, spec, place, advance)
             with shelf.exclusive():
                 token = settle(shelf.store, database, mark)
                 report.rows = verify(shelf.store, database)
@@ -67,6 +68,8 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
                 advance("switched", 0)
                 save_place(folder, place)  # commit point: the records are in the database from here on
         database.note("moved_to", "")
+        if (former := find_place(folder, file=FORMER_FILE)) and former.schema == place.schema:
+            save_place(folder, None, file=FORMER_FILE)  # its tables are in use again
     return report
 
 
@@ -99,11 +102,14 @@ def drop_former(workshop: Workshop, *, now: float) -> list[str]:
         path = installed.folder / FORMER_FILE
         if not path.is_file() or now - path.stat().st_mtime < KEPT_S:
             continue
-        place = find_place(installed.folder, file=FORMER_FILE)
-        if place is not None and place != find_place(installed.folder):
+        place, present = find_place(installed.folder, file=FORMER_FILE), find_place(installed.folder)
+        if place is not None and (present is None or present.schema != place.schema):
             with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
-                database.drop()
-            dropped.append(installed.name)
+                if (state := database.find_state()) is None:
+                    continue
+                if state.moved_to == _address(installed):  # else another catalogue was moved there since
+                    database.drop()
+                    dropped.append(installed.name)
         path.unlink()
     return dropped
 
@@ -138,7 +144,7 @@ def _as_followed(store: object) -> FollowedStore:
 
 
 def _compare_with_copy(
-    shelf: EmbeddedShelf, spec: CatalogueSpec, place: StorePlace, advance: Advance
+    shelf: EmbeddedShelf, view: ShelfReader, spec: CatalogueSpec, place: StorePlace, advance: Advance
 ) -> tuple[int, int]:
     """Open the catalogue from the database as a new server does, and compare its answers with those here."""
     advance("building an index from the database", 0)
@@ -148,7 +154,7 @@ def _compare_with_copy(
     try:
         save_place(folder, place)
         with closing(EmbeddedShelf.open(folder, spec)) as other:
-            count, equal = _compare(shelf.reader(), other.reader())
+            count, equal = _compare(view, other.reader())
             if equal * 100 < LEAST_EQUAL * count:
                 advance("building the index here anew", 0)
                 shelf.rebuild()

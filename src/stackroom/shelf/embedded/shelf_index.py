@@ -165,7 +165,7 @@ class ShelfIndex:
             if shared and self.fetches and self._fetch(shared) and self._has_short_tail():
                 return
             if self._is_new():
-                self.build_first(self.store.iter_rows())
+                self.build_first(self.store.iter_rows(), change_no=self.store.change_no())
             else:
                 model, change_no = self.store.model(), self.store.change_no()
                 vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
@@ -176,9 +176,12 @@ class ShelfIndex:
                 self.store.note_indexed(vector_no)
             self.share()
 
-    def build_first(self, rows: Iterable[SegmentRow]) -> None:
-        """Build both indexes in one pass over all records. The lock is held."""
-        text = self.open_text()
+    def build_first(self, rows: Iterable[SegmentRow], *, change_no: int | None = None) -> None:
+        """Build both indexes in one pass over all records, which may be later than a change. The lock is held.
+
+        Without one, all are new: the change of each has the number of its key. A copy may follow a database meanwhile.
+        """
+        text, vector_no = self.open_text(), self.store.counter(STORED_VECTORS)
         builder = SegmentBuilder(self.spec, self.store.model(), values=text.values, folder=self.folder)
         built = []
 
@@ -186,10 +189,10 @@ class ShelfIndex:
             for row in rows:
                 builder.add(row)
                 yield row
-            vector_no = self.store.counter(STORED_VECTORS)
-            built.append(builder.build(self.store.change_no(), vector_no))  # while tantivy is indexing the last rows
+            reached = row.key if change_no is None else change_no
+            built.append(builder.build(reached, vector_no))  # while tantivy is indexing the last rows
 
-        text.build(added(), change_no=self.store.change_no)
+        text.build(added(), change_no=lambda: built[0].change_no)
         self.bases.swap(*built)
         self.store.note_indexed(built[0].vector_no)
 

@@ -188,7 +188,7 @@ class StoreFile:
         except (apsw.FullError, apsw.ReadOnlyError) as error:
             raise StorageError(f"{self.label}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
-            raise StorageError(f"{self.label}: another process is writing; nothing was changed") from error
+            raise BusyError(f"{self.label}: another process is writing; nothing was changed") from error
         except (apsw.Error, UnicodeDecodeError) as error:  # the latter: a text that is damaged is not UTF-8
             raise StorageError(f"{self.label}: cannot be read: {error}{_advice(error)}") from error
 

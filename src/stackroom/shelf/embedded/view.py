@@ -186,7 +186,7 @@ class EmbeddedView(StoreView, TextReads):
         audiences = visibility.audiences & self._audiences
         if (known := self._seen_by.get(audiences)) is None:
             known = self._seen_by[audiences] = self._limited_to(Scope(visibility=Visibility(audiences)))
-        return known
+        return known if known.stale == self.stale else replace(known, stale=self.stale)
 
     @cached_property
     def _audiences(self) -> frozenset[str]:
@@ -227,8 +227,7 @@ class EmbeddedView(StoreView, TextReads):
         for segment, here, rows in self._placed(keys):
             if segment.vectors is not None and len(self.segments) == 1 and len(here) == len(keys):
                 return segment.vectors.exact.take(rows, axis=0)
-            if segment.vectors is not None:
-                vectors[here] = segment.vectors.exact.take(rows, axis=0)
+            vectors[here] = 0 if segment.vectors is None else segment.vectors.exact.take(rows, axis=0)
         return vectors
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:

@@ -23,7 +23,7 @@ import apsw
 import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import ExpectedError, StorageError
+from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, SPEC_MARK, STORED_VECTORS, Store, StoreState
 from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_meta
@@ -160,14 +160,16 @@ class FollowedStore(Store):
         if seen is None:
             return
         is_behind = seen.token != self.find_mark(TOKEN)
-        # A mark that was left behind is ignored.
-        is_withheld = is_behind and seen.is_withheld and self.database.is_written_by_another()
-        self._behind = "another server is writing" if is_withheld else ""
-        if is_behind and not self._behind:
-            try:
+        try:
+            # A mark that was left behind is ignored.
+            is_withheld = is_behind and seen.is_withheld and self.database.is_written_by_another()
+            self._behind = "another server is writing" if is_withheld else ""
+            if is_behind and not is_withheld:
                 self.require_current()
-            except DatabaseLostError:
-                return  # the copy stays as old as it says
+        except DatabaseLostError:
+            return  # the copy stays as old as it says
+        except BusyError:
+            self._behind = "another process is copying what is new"
         self._seen, self._seen_at = seen, time.time()
 
     def why_stale(self) -> str | None:
@@ -214,7 +216,7 @@ class FollowedStore(Store):
 
     def remove_vectors(self, rows: Sequence[int]) -> None:
         """Replace stored vectors that are damaged by those of the database."""
-        with self._writing_file() as db, self.database.reading() as remote:
+        with self.database.reading() as remote, self._writing_file() as db:
             for row in rows:
                 which = db.execute("DELETE FROM embeddings WHERE rowid = ? RETURNING model, digest", (row,)).fetchone()
                 query = f"SELECT {names_of('embeddings')} FROM embeddings WHERE model = %s AND digest = %s"
@@ -240,7 +242,8 @@ class FollowedStore(Store):
 
     def require_current(self) -> None:
         """Bring the copy up to the database; raise where that does not answer."""
-        with self._writing_file() as db, self.database.reading() as remote:
+        # In the order of a writer. What the database has is seen as of the first look-up, when the file is locked.
+        with self.database.reading() as remote, self._writing_file() as db:
             self._copy_rows(remote, db)
 
     def _copy_rows(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:

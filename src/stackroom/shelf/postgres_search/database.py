@@ -28,6 +28,7 @@ CONNECT_S, ANSWER_S = 3, 10
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
+CHANGED = "the catalogue has changed since it was read; ask again"
 CONTROL = "CREATE TABLE IF NOT EXISTS search_index (generation integer NOT NULL, digest text NOT NULL)"
 STATEMENTS = load_packaged(__package__, "statements.toml")
 PART_RECORDS, MOST_PARTS = 1_000_000, 32
@@ -243,6 +244,7 @@ class Snapshot:
         self._built = built
         """The generation that it is of, where that is not the present one."""
         self._guard = threading.RLock()
+        self.is_over = False  # whether what it was of can be read no more
         self.generation, self.digest = 0, ""
         self.reached = Reached(0, 0, "", None, 0, "")
         self._begin()
@@ -250,6 +252,8 @@ class Snapshot:
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query; a transaction that was idle for too long begins anew if nothing has changed."""
         with self._guard, failing_as_storage():
+            if self.is_over:
+                raise BusyError(CHANGED)
             try:
                 return self._run(query, values)
             except psycopg.Error as error:
@@ -279,11 +283,12 @@ class Snapshot:
 
     def _resume(self, error: Exception) -> None:
         """Begin another transaction, which must see the same state."""
-        before = self.reached
+        before = self.generation, self.reached
         self.close()
         self._begin()
-        if self.reached != before:
-            raise BusyError("the catalogue has changed since it was read; ask again") from error
+        if (self.generation, self.reached) != before:  # another build numbers terms anew, and this one keeps some
+            self.is_over = True
+            raise BusyError(CHANGED) from error
 
 
 def vector_text(vector: Vector) -> str:

@@ -15,6 +15,7 @@ from stackroom.model.hits import FacetCount, Occurrences, Promises, Ranking, Tit
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE, Condition, Scope, Visibility
 from stackroom.model.vectors import Vector, centre
+from stackroom.shelf.embedded.store import StoreState
 from stackroom.shelf.embedded.vectors import row_dots
 from stackroom.shelf.embedded.view import EntryOccurrences, StoreView, join_occurrences
 from stackroom.shelf.port import Embedding
@@ -96,6 +97,11 @@ class PostgresqlView(StoreView):
         mean = self.snapshot.reached.mean
         return None if mean is None else np.frombuffer(mean, dtype=np.float32)
 
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of; of no history, once it can be read no more."""
+        return super().state._replace(history="over") if self.snapshot.is_over else super().state
+
     @cached_property
     def awaiting_vectors(self) -> int:
         """How many records have a text without a vector yet."""
@@ -113,7 +119,8 @@ class PostgresqlView(StoreView):
         numbers = frozenset(one.number for one in classes)
         if numbers not in self._seen_by:
             self._seen_by[numbers] = replace(self, classes=classes, is_limited=True, _seen_by={}, _selections={})
-        return self._seen_by[numbers]
+        known = self._seen_by[numbers]
+        return known if known.stale == self.stale else replace(known, stale=self.stale)
 
     def titles(self, keys: Sequence[Key]) -> list[str]:
         """Return the folded title of each key."""
