@@ -306,7 +306,7 @@ def draw(figures: Sequence[Figures], folder: Path) -> None:
         ("build", "build, CPU seconds and MB on disk", builds),
         ("edits", "edit until another process shows it, ms of CPU", edits),
     ):
-        (folder / f"scale-{file}.svg").write_text(line_chart(title, drawn))
+        (folder / f"scale-{file}.svg").write_text(line_chart(title, dict(sorted(drawn.items()))))  # by engine
 
 
 def _arguments() -> argparse.Namespace:

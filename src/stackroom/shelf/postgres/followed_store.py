@@ -169,7 +169,7 @@ class FollowedStore(Store):
         except DatabaseLostError:
             return  # the copy stays as old as it says
         except BusyError:
-            self._behind = "another process is copying what is new"
+            self._behind = "another process or server is writing"
         self._seen, self._seen_at = seen, time.time()
 
     def why_stale(self) -> str | None:
@@ -244,6 +244,9 @@ class FollowedStore(Store):
         """Bring the copy up to the database; raise where that does not answer."""
         # In the order of a writer. What the database has is seen as of the first look-up, when the file is locked.
         with self.database.reading() as remote, self._writing_file() as db:
+            is_withheld = remote.execute("SELECT withheld FROM state").fetchone() == (True,)
+            if is_withheld and self.database.is_written_by_another():
+                raise BusyError("another server is writing")
             self._copy_rows(remote, db)
 
     def _copy_rows(self, remote: psycopg.Connection[Any], db: apsw.Connection) -> None:

@@ -364,7 +364,7 @@ class StoreDatabase:
 
     def is_written_by_another(self) -> bool:
         """Tell whether another connection holds the write lock."""
-        with self._working() as db, db.transaction():
+        with self._working() as db, db.transaction(force_rollback=True):  # the lock is given back in any transaction
             query = "SELECT pg_try_advisory_xact_lock(%s)"
             return db.execute(query, (self._lock_id("writer"),)).fetchone() != (True,)
 

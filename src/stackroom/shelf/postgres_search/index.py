@@ -116,13 +116,13 @@ class SearchIndex:
                 return False
             if reached < wanted or vectors < stored:
                 known = generation, self._store.history()
-                dictionary = self._dictionaries.get(known) or self._dictionary_of(generation)
-                self._dictionaries = {known: dictionary}
+                dictionary = self._dictionaries.pop(known, None) or self._dictionary_of(generation)
                 for _, keys in groupby(self._store.changed_since(reached), key=block_of):
                     self._write(db, dictionary, list(keys), is_new=False)
                 if vectors < stored or self._mean_is_old(db):
                     self._index_vectors(db)
                 db.execute(REACHED, (wanted, max(vectors, stored), last))
+                self._dictionaries = {known: dictionary}  # not where this failed: its numbers may be lost
         self._store.note_indexed(stored)
         return True
 
