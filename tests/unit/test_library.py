@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError
 from stackroom.library import KEPT_S, Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.sources.json_rows import JsonRows
@@ -291,6 +294,18 @@ def test_whoever_waits_to_write_a_removed_catalogue_does_not_make_its_folder_aga
         pass
     library.put_back("films")
     assert [one.name for one in library.list_installed()] == ["films"]
+
+
+def test_a_reader_that_opened_a_catalogue_before_it_was_removed_does_not_make_its_folder_again(
+    library: Library, anime_spec: CatalogueSpec
+) -> None:
+    place = library.reserve("films", "anime")
+    with closing(EmbeddedShelf.create(place.folder, anime_spec, model=None)):
+        library.complete(place, source="x")
+    with closing(EmbeddedShelf.open(place.folder, anime_spec)) as shelf:
+        library.set_aside("films", now=1_000.0)
+        shelf.reader()  # of the files that it has open
+    library.put_back("films")
 
 
 def test_a_renamed_catalogue_is_as_it_was_and_its_former_name_counts_as_removed(library: Library) -> None:

@@ -122,7 +122,8 @@ class TextFiles:
             for name in self.list_names():
                 (links / name).symlink_to(self.folder / name)
             return links
-        self.folder.mkdir(parents=True, exist_ok=True)
+        for folder in (*self.folder.parents[1::-1], self.folder):  # never that of a catalogue which was removed
+            folder.mkdir(exist_ok=True)
         return self.folder
 
     def list_names(self) -> list[str]:
