@@ -29,6 +29,7 @@ from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
+from support.hosting import Accounts, Kept, address_in
 from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, copy_samples, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.postgres import PostgresServer, is_available, open_server
@@ -91,6 +92,21 @@ def start_server() -> Iterator[Callable[..., ServerProcess]]:
     for one in started:
         if one.process.poll() is None:
             one.stop()
+
+
+@pytest.fixture(scope="session")
+def kept(request: pytest.FixtureRequest) -> Kept:
+    """Open the accounts of a library, with the variables that name them, where everything of the server is kept.
+
+    That is the library itself, or PostgreSQL, as a module's tests say by the parameter of this fixture.
+    """
+
+    def opened(home: Path) -> tuple[Accounts, dict[str, str]]:
+        place = getattr(request, "param", None)
+        url = address_in(place, home, lambda: request.getfixturevalue("postgresql"))
+        return Accounts(home, url), {"STACKROOM_CONTROL_URL": url} if url else {}
+
+    return opened
 
 
 @pytest.fixture(scope="session")

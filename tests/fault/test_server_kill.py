@@ -5,9 +5,7 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ import pytest
 
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action, Outcome
-from stackroom.settings import Settings
 from support.control import audit_rows
+from support.hosting import WHEREVER_KEPT, Kept
 
 pytestmark = pytest.mark.row("Z13")
 
@@ -80,16 +78,12 @@ def home(plain_home: Path, tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def control(home: Path) -> Iterator[Control]:
-    """Its accounts, opened in this process too."""
-    with closing(Control.open(Settings(home=home))) as opened:
-        yield opened
-
-
+@WHEREVER_KEPT
 def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_rows_in_the_audit(
-    home: Path, control: Control, start_server: Any
+    home: Path, kept: Kept, start_server: Any
 ) -> None:
+    accounts, named = kept(home)
+    control = accounts.control
     chance = random.Random(20261115)
     secrets = []
     for number in range(USERS):
@@ -98,7 +92,7 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
         secrets.append(control.credentials.issue_token(LOCAL_USER, name, name="first")[0])
     acknowledged: dict[str, str] = {}
     for number in range(KILLS):
-        server = start_server(home, environment={"STACKROOM_WRITE_PER_MINUTE": "100000"})
+        server = start_server(home, environment={"STACKROOM_WRITE_PER_MINUTE": "100000", **named})
         makers = Makers(server.url, secrets, number)
         makers.run(chance.randint(5, 60), server)
         acknowledged |= makers.acknowledged
@@ -110,3 +104,4 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
     # What the audit says was done was done: a row is written when there is something to tell.
     names = {one.name for number in range(USERS) for one in control.credentials.list_of(f"maker-{number}")}
     assert {row.target for row in rows} <= names
+    accounts.close()

@@ -22,7 +22,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
-from support.hosting import FIXTURE_SERVER, Accounts, Hosted
+from support.hosting import FIXTURE_SERVER, Hosted, Kept
 from support.launching import STACKROOM, launch
 from support.libraries import copy_samples
 from support.processes import ServerProcess, wait_until
@@ -101,7 +101,8 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
                 streams = websocket_streams(hosted.websocket_url, headers)
             else:
                 log = stack.enter_context((tmp_path_factory.mktemp("log") / "stderr").open("w"))
-                environment = {**os.environ, "STACKROOM_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
+                environment = {**os.environ, **hosted.environment, "STACKROOM_HOME": str(hosted.server.home)}
+                environment["LOG_LEVEL"] = "WARNING"
                 folder = tmp_path_factory.mktemp("pipes")
                 streams = stdio_client(stack.enter_context(forked_server(environment, log, folder)), errlog=log)
             client = stack.enter_context(portal.wrap_async_context_manager(Client(streams, mode=era)))
@@ -112,39 +113,39 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="session")
-def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
+def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any, kept: Kept) -> Iterator[Hosted]:
     """`stackroom serve --http` over every sample catalogue, with accounts."""
     home = tmp_path_factory.mktemp("shared") / "home"
     shutil.copytree(whole_home, home)
-    accounts = Accounts(home)
-    environment = {"LOG_LEVEL": "DEBUG"}
+    accounts, named = kept(home)
+    environment = {"LOG_LEVEL": "DEBUG", **named}
     yield Hosted(server=start_server(home, environment=environment), accounts=accounts, environment=environment)
     accounts.close()
 
 
 @pytest.fixture(scope="module")
-def music_hosted(tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
+def music_hosted(tmp_path_factory: Any, start_server: Any, kept: Kept) -> Iterator[Hosted]:
     """`stackroom serve --http` over the music sample alone, where nobody has an account yet."""
     home = copy_samples(tmp_path_factory.mktemp("music"), "music")
-    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "STACKROOM_EMBED_API_KEY": "sk-very-secret"}
+    accounts, named = kept(home)
+    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "STACKROOM_EMBED_API_KEY": "sk-very-secret", **named}
     server = start_server(home, environment=environment)
-    accounts = Accounts(home)
     yield Hosted(server=server, accounts=accounts, environment=environment)
     accounts.close()
     server.stop()
 
 
 @pytest.fixture(scope="session")
-def start_fixture_server() -> Iterator[Callable[..., Hosted]]:
+def start_fixture_server(kept: Kept) -> Iterator[Callable[..., Hosted]]:
     """Start the server of the fixture tools on a library of its own; what still runs at the end is ended."""
     with ExitStack() as stack:
 
         def start(home: Path, **environment: str) -> Hosted:
-            accounts = Accounts(home)
+            accounts, named = kept(home)
             stack.callback(accounts.close)
-            process = ServerProcess(home, environment=environment, program=FIXTURE_SERVER)
+            process = ServerProcess(home, environment={**environment, **named}, program=FIXTURE_SERVER)
             stack.callback(lambda: process.stop() if process.process.poll() is None else None)
-            return Hosted(server=process, accounts=accounts, environment=environment)
+            return Hosted(server=process, accounts=accounts, environment={**environment, **named})
 
         yield start
 

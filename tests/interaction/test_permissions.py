@@ -19,6 +19,7 @@ from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.tools.toolbox import Toolbox
 from support.fixture_server import RESOURCES, TOOLS
+from support.hosting import WHEREVER_KEPT
 
 SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
 HANDFUL = [
@@ -123,6 +124,7 @@ def test_every_tool_and_resource_of_the_library_needs_a_permission(toolbox: Tool
 
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize("actions", HANDFUL, ids=short)
+@WHEREVER_KEPT
 def test_over_every_way_somebody_sees_exactly_what_they_may_use(
     fixture_hosted: Any, connect: Any, network_way: str, request_of: Any, actions: frozenset[Action]
 ) -> None:
@@ -152,6 +154,7 @@ def test_over_every_way_somebody_sees_exactly_what_they_may_use(
 
 
 @pytest.mark.row("Z3")
+@WHEREVER_KEPT
 def test_over_rest_what_is_forbidden_and_what_does_not_exist_are_alike_to_the_header(fixture_hosted: Any) -> None:
     user = fixture_hosted.accounts.user(Action.VIEW_ANALYTICS)
     with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
@@ -174,6 +177,7 @@ def plain_headers(reply: httpx.Response) -> dict[str, str]:
 
 
 @pytest.mark.row("Z3")
+@WHEREVER_KEPT
 def test_a_token_narrowed_to_some_permissions_opens_those_alone(
     fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
 ) -> None:
@@ -315,6 +319,7 @@ def restricted(hosted: Any) -> Iterator[Any]:
 
 @pytest.mark.row("Z3")
 @pytest.mark.row("T5")
+@WHEREVER_KEPT
 def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
     restricted: Any,
     connect: Any,
@@ -342,6 +347,7 @@ def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
 
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize("confined_by", ["token", "list"])
+@WHEREVER_KEPT
 def test_a_caller_confined_to_catalogues_sees_those_alone(
     hosted: Any,
     connect: Any,

@@ -15,7 +15,10 @@ from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.serve.async_gate import PAUSE_S
 from support.channels import open_channel
 from support.control import audit_rows
+from support.hosting import WHEREVER_KEPT
 from support.processes import PATIENCE_S
+
+pytestmark = WHEREVER_KEPT
 
 CALLS_A_CONNECTION = 10
 CONNECTIONS = ["websocket"] * 26 + ["sse"] * 8 + ["http"] * 8 + ["rest"] * 8

@@ -13,10 +13,11 @@ from websockets.sync.client import connect as open_websocket
 
 from stackroom.model.principal import LOCAL_USER, Action
 from support.channels import EventStream, open_channel
+from support.hosting import WHEREVER_KEPT
 from support.processes import PATIENCE_S
 from support.wire import ENVELOPE, HELLO, MODERN, POSTED, request_bytes
 
-pytestmark = pytest.mark.row("Z2")
+pytestmark = [pytest.mark.row("Z2"), WHEREVER_KEPT]
 
 WITHIN_S = 60.0
 """It comes within a second; a machine that does much else needs more."""

@@ -9,6 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from support.hosting import WHEREVER_KEPT
+
+pytestmark = WHEREVER_KEPT
+
 ADMIN_PASSWORD = "a library by the sea"
 LISTENER_PASSWORD = "clouds over the harbour"
 API_KEY = "sk-very-secret"
