@@ -6,17 +6,20 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import psycopg
 import pytest
 
-from stackroom.errors import BusyError
+from stackroom.errors import BusyError, ConflictError, StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.generic.tools import generic_tools
+from stackroom.library import INSTALLED_FILE
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
@@ -32,7 +35,7 @@ from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreData
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox
-from support.postgres import DEBIAN, PostgresServer, open_server
+from support.postgres import DEBIAN, PostgresServer, SilentProxy, open_server
 from support.processes import wait_until
 from support.served import Served, open_shelf
 from support.stock import MODEL, OpenServer, Stock, require_followed_back
@@ -288,10 +291,9 @@ def test_a_copy_that_another_process_is_bringing_up_to_date_is_read_as_it_is(ser
     assert second.shelf.reader().count(WHOLE) == 2
 
 
-def test_a_read_that_follows_and_a_write_that_waits_for_another_server_do_not_wait_for_each_other(
-    server_of: OpenServer, database: PostgresServer, place: StorePlace
+def test_reads_follow_while_a_write_of_the_same_server_waits_for_another_server(
+    server_of: OpenServer, place: StorePlace
 ) -> None:
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     first, second = server_of("first"), server_of("second")
     first.put(first.record("a"))
     assert second.shelf.reader().count(WHOLE) == 1
@@ -299,11 +301,83 @@ def test_a_read_that_follows_and_a_write_that_waits_for_another_server_do_not_wa
     with ThreadPoolExecutor() as pool, closing(StoreDatabase(place.url, place.schema, catalogue="other")) as other:
         with other.writing():
             writing = pool.submit(second.put, second.record("c"))
-            wait_until(lambda: database.execute(waiting) == [(1,)])
-            reading = pool.submit(second.shelf.reader)
             time.sleep(0.3)
+            view = pool.submit(second.shelf.reader).result(5)
+            assert (view.count(WHOLE), bool(view.stale)) == (1, True)
+            assert not writing.done()
         assert writing.result() == 3
-        assert reading.result().count(WHOLE) >= 1
+
+
+def test_tables_that_are_gone_empty_no_copy_and_are_not_made_anew_by_an_update(
+    server_of: OpenServer, place: StorePlace, database: PostgresServer, tmp_path: Path
+) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat", body="a robbery"))
+    assert second.lexical("robbery") == ["heat"]
+    (tmp_path / "first" / INSTALLED_FILE).write_text("{}")
+    database.execute(f"DROP SCHEMA {place.schema} CASCADE")
+    with pytest.raises(StorageError, match="has no tables of catalogue"):
+        EmbeddedShelf.create(tmp_path / "first", SPEC, model=MODEL)
+    assert [stock.lexical("robbery") for stock in (first, second)] == [["heat"]] * 2
+    assert second.shelf.reader().stale
+
+
+def test_a_schema_with_other_things_in_it_is_not_taken(place: StorePlace, database: PostgresServer) -> None:
+    database.execute("CREATE SCHEMA bookkeeping")
+    with (
+        closing(StoreDatabase(place.url, "bookkeeping", catalogue="films")) as other,
+        pytest.raises(ConflictError, match="choose another by --schema"),
+    ):
+        other.create()
+
+
+def test_the_same_model_with_another_dimension_is_another_model_on_every_server(server_of: OpenServer) -> None:
+    first, second = server_of("first"), server_of("second")
+    first.put(first.record("heat"))
+    assert second.nearest("heat") == ["heat"]
+    vector = np.full(32, 32**-0.5, dtype=np.float32)
+    shelf = shelf_of(first)
+    shelf.switch_model(replace(MODEL, dimension=32))
+    assert shelf.add_vectors({RecordId("heat"): b"heat"}, {b"heat": vector}) == 1
+    shelf.publish_vectors()
+    for stock in (first, second):
+        view = stock.shelf.reader()
+        assert [len(one.keys) for one in view.nearest(vector[None], scope=WHOLE, limit=1)] == [1]
+
+
+def test_after_a_host_has_vanished_reads_and_writes_go_on_at_its_successor(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_database, "LOOK_UP_S", 0.5)
+    with SilentProxy(f"{database.folder}/.s.PGSQL.5432") as proxy:
+        address = f"127.0.0.1:{proxy.port}/postgres?sslmode=disable&gssencmode=disable"
+        save_place(tmp_path, StorePlace(url=f"postgresql://stackroom@{address}", schema="vanishing"))
+        with closing(EmbeddedShelf.create(tmp_path, SPEC, model=MODEL)) as shelf, ThreadPoolExecutor() as pool:
+            stock = Stock(shelf=shelf, spec=SPEC)
+            stock.put(stock.record("heat", body="a robbery"))
+            proxy.fall_silent()
+            assert pool.submit(stock.lexical, "robbery").result(20) == ["heat"]
+            wait_until(lambda: pool.submit(shelf.reader).result(20).stale is None)
+            assert pool.submit(stock.put, stock.record("ronin")).result(20) == 2
+
+
+@pytest.mark.parametrize("setting", ["statement_timeout", "idle_in_transaction_session_timeout"])
+def test_time_limits_of_the_database_do_not_count_for_long_work(database: PostgresServer, setting: str) -> None:
+    limited = f"{database.url()}%20-c{setting}%3D100"
+    with closing(StoreDatabase(limited, f"limited_{setting[:4]}", catalogue="films")) as one:
+        one.create()
+        with one.transaction() as db:
+            assert db.execute("SELECT pg_sleep(0.2)::text").fetchone() == ("",)
+            time.sleep(0.2)
+            assert db.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_row_that_the_database_refuses_is_no_lost_database(place: StorePlace, server_of: OpenServer) -> None:
+    stock = server_of("first")
+    with pytest.raises(StorageError, match="index row") as refused:
+        stock.put(stock.record("".join(map(chr, range(0x4E00, 0x4E00 + 6_000)))))
+    assert not isinstance(refused.value, BusyError)
+    assert stock.shelf.reader().stale is None
 
 
 def test_a_replica_that_is_promoted_is_written_to_without_a_restart(tmp_path: Path) -> None:
@@ -343,6 +417,10 @@ def test_the_file_that_names_the_database_is_for_its_owner_alone_and_no_message_
     place = StorePlace(url="postgresql://ann:secret@host/db?sslmode=require&password=secret", schema="films")
     save_place(tmp_path, place)
     assert (tmp_path / "store.toml").stat().st_mode & 0o077 == 0
+    assert "ret" not in replace(place, url="postgresql://ann:sec?ret@host/db").shown
+    save_place(tmp_path, replace(place, schema="films_🎬"))
+    assert find_place(tmp_path) == replace(place, schema="films_🎬")
+    save_place(tmp_path, place)
     assert find_place(tmp_path) == place
     assert "secret" not in f"{place} {place!r} {place.shown}"
     assert place.shown == "postgresql://ann@host/db?sslmode=require&password=***"

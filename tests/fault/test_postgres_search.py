@@ -76,7 +76,19 @@ def test_an_update_that_is_being_judged_is_withheld_from_other_servers(server_of
         assert first.lexical("briefcase") == ["ronin"]
         assert second.shelf.reader().stale
         assert second.lexical("briefcase") == []
+        with pytest.raises(BusyError, match="another server is writing"):
+            server_of("third")
     assert second.lexical("briefcase") == ["ronin"]
+
+
+def test_pgvector_may_be_in_a_schema_of_its_own(server_of: OpenServer, database: PostgresServer) -> None:
+    database.execute("CREATE SCHEMA IF NOT EXISTS extensions")
+    database.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    database.execute("ALTER EXTENSION vector SET SCHEMA extensions")
+    stock = server_of("only")
+    stock.put(stock.record("heat", body="a robbery"))
+    assert (stock.lexical("robbery"), stock.nearest("heat")) == (["heat"], ["heat"])
+    database.execute("ALTER EXTENSION vector SET SCHEMA public")
 
 
 def test_a_snapshot_that_was_idle_while_another_server_rebuilt_the_index_answers_nothing_more(

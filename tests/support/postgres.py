@@ -8,11 +8,13 @@ import importlib.util
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -207,6 +209,46 @@ def open_server(*, programs: Path | None = None, primary: PostgresServer | None 
         if server is not None:
             server.stop()
         shutil.rmtree(folder)
+
+
+class SilentProxy:
+    """A port of loopback in front of a server's socket, whose open connections can fall silent, as of a lost host."""
+
+    def __init__(self, socket_path: str) -> None:
+        self._socket_path = socket_path
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._silent: list[socket.socket] = []
+        self._heard: list[socket.socket] = []
+
+    def __enter__(self) -> "SilentProxy":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in (self._listener, *self._heard, *self._silent):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def fall_silent(self) -> None:
+        """Let what is sent over the open connections get lost; new ones work."""
+        self._silent, self._heard = [*self._silent, *self._heard], []
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, server = self._listener.accept()[0], socket.socket(socket.AF_UNIX)
+                server.connect(self._socket_path)
+                self._heard += (client, server)
+                for one, other in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65_536):
+                if one in self._heard:
+                    other.sendall(data)
 
 
 @cache

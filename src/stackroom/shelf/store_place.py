@@ -26,7 +26,7 @@ REMOTE = "stackroom.shelf.postgres_search.remote_store"
 SEARCHED = "stackroom.shelf.postgres_search.shelf"
 IN_DATABASE = "postgresql"  # the word for an index that is in the database
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
-SECRET = re.compile(r"(?<=//)([^/@?]*)@|([?&]password=)[^&]*")
+SECRET = re.compile(r"(?<=//)([^/@]*)@|([?&]password=)[^&]*")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,11 @@ class StorePlace:
             raise InputError(f"'parts' is {self.parts}; it can be 1 or more, or left out")
 
     @property
+    def tables(self) -> tuple[str, str]:
+        """The database and the schema, apart from how it is searched."""
+        return self.url, self.schema
+
+    @property
     def shown(self) -> str:
         """The address without the password."""
         return SECRET.sub(lambda one: f"{one[2]}***" if one[2] else f"{(one[1] or '').split(':')[0]}@", self.url)
@@ -65,7 +70,7 @@ def find_place(folder: Path, *, file: str = PLACE_FILE) -> StorePlace | None:
     """Return where the records of a catalogue's folder are; None where they are in the folder."""
     path = folder / file
     try:
-        told = tomllib.loads(path.read_text())
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
         numbers = {name: int(told[name]) for name in ("parts", "shared_index_mb") if name in told}
         search, reads = (str(told.get(name, "")) for name in ("search", "reads"))
         return StorePlace(url=str(told["url"]), schema=str(told["schema"]), search=search, reads=reads, **numbers)
@@ -84,7 +89,9 @@ def save_place(folder: Path, place: StorePlace | None, *, file: str = PLACE_FILE
     before = os.umask(0o077)
     try:
         values = [(one, getattr(place, one.name)) for one in dataclasses.fields(place)]
-        lines = [f"{one.name} = {json.dumps(value)}\n" for one, value in values if value != one.default]
+        lines = [
+            f"{one.name} = {json.dumps(value, ensure_ascii=False)}\n" for one, value in values if value != one.default
+        ]
         replace_file(path, "".join(lines).encode())
     finally:
         os.umask(before)

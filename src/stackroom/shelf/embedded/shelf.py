@@ -16,7 +16,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,8 +94,8 @@ class EmbeddedShelf:
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
         """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
-        shelf = cls._class_for(folder)(folder, spec)
-        shelf.switch_model(model)
+        with cls._opening(folder, spec) as shelf:
+            shelf.switch_model(model)
         return shelf
 
     def switch_model(self, model: ModelId | None) -> None:
@@ -110,9 +110,19 @@ class EmbeddedShelf:
         """Open the shelf in this folder, or raise StorageError where its file is missing."""
         if not (folder / STORE_FILE).is_file() and not (folder / PLACE_FILE).is_file():
             raise StorageError(f"{folder.name}/{STORE_FILE} is missing; {PUT_BACK}")
-        shelf = cls._class_for(folder)(folder, spec)
-        shelf.store.require_tables()
+        with cls._opening(folder, spec) as shelf:
+            shelf.store.require_tables()
         return shelf
+
+    @classmethod
+    @contextmanager
+    def _opening(cls, folder: Path, spec: CatalogueSpec) -> Iterator["EmbeddedShelf"]:
+        """Make the object of a folder's shelf, and close it where the block fails."""
+        with ExitStack() as stack:
+            shelf = cls._class_for(folder)(folder, spec)
+            stack.callback(shelf.close)
+            yield shelf
+            stack.pop_all()
 
     @classmethod
     def _class_for(cls, folder: Path) -> "type[EmbeddedShelf]":

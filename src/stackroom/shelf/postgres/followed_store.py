@@ -24,6 +24,7 @@ import psycopg
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.library import INSTALLED_FILE
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import INDEXED_VECTORS, SPEC_MARK, STORED_VECTORS, Store, StoreState
 from stackroom.shelf.embedded.store_file import COPY_MARK, create_tables, set_meta
@@ -120,7 +121,7 @@ class FollowedStore(Store):
 
     def create(self, model: ModelId | None) -> bool:
         """Create missing tables, store the embedding model, and tell whether it replaced another one."""
-        self.database.create()
+        self.database.create(is_known=(self.path.parent / INSTALLED_FILE).is_file())
         self.require_tables()
         return super().create(model)
 
@@ -145,7 +146,7 @@ class FollowedStore(Store):
     def find_state(self) -> StoreState | None:
         """Return the same; None where reading it would wait, or the copy is behind."""
         seen = self.database.find_state(wait=False)
-        if seen is None or seen.token != self.find_mark(TOKEN):
+        if seen is None or seen.moved_to or seen.token != self.find_mark(TOKEN):
             return None
         state = super().find_state()
         return None if state is None else state._replace(history=self.history())
@@ -267,7 +268,7 @@ class FollowedStore(Store):
             query = f"SELECT {names_of(table)} FROM {table} WHERE revision > %s"
             insert_rows(db, table, _iter_rows(remote, query, since))
         meta = dict(remote.execute(EVERY_MARK).fetchall())
-        if is_continued and meta.get("model") != own.get("model"):
+        if is_continued and model_of(meta) != model_of(own):
             sized = meta["model"], 4 * int(meta["dimension"])  # as a switch of the model does
             db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", sized)
         set_meta(db, {**meta, REVISION: str(last), TOKEN: last_token})
@@ -321,6 +322,11 @@ def shared_of(rows: Iterable[Any]) -> dict[str, str]:
     return {name: value for name, value in rows if name in SHARED}
 
 
+def model_of(meta: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return the name and the dimension of the model: vectors of another are of no use."""
+    return meta.get("model"), meta.get("dimension")
+
+
 @contextmanager
 def _noted_rows(db: apsw.Connection) -> Iterator[dict[str, set[int]]]:
     """Note the numbers of the rows that are inserted, updated or deleted meanwhile, by table."""
@@ -343,7 +349,7 @@ def _send(
     """Send the rows that a transaction of the copy has touched, and note in the copy that it has them."""
     writer.begin(int(db.execute("SELECT max(change_no) FROM changes").get or 0))
     meta = shared_of(db.execute(EVERY_MARK))
-    if meta.get("model") != before.get("model"):
+    if model_of(meta) != model_of(before):
         query = "DELETE FROM embeddings WHERE model = %s AND length(vector) <> %s"
         writer.db.execute(query, (meta["model"], 4 * int(meta["dimension"])))
     if touched["records"]:

@@ -25,7 +25,7 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.rows import dict_row
 
-from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.errors import BusyError, ConflictError, ExpectedError, StorageError
 from stackroom.model.record import Key
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import KeyRange
@@ -41,6 +41,7 @@ LOCK_WAIT_S = 10
 LOOK_UP_S = 2.0  # how long the look-up of the state may take before the database counts as lost
 RECONNECT_S = 1.0  # how long to wait between two attempts to connect again
 CONNECT_S = 3
+ALIVE: dict[str, Any] = {"tcp_user_timeout": 10_000, "keepalives_idle": 10}  # for hosts that vanish
 UNSURE_S = 10.0  # how long a writer tries to find out whether its transaction was committed
 LOST = "the database of catalogue '{}' does not answer; nothing was changed, try again in a few seconds"
 UNSURE = "the database of catalogue '{}' was lost while it stored the change; look at the history before trying again"
@@ -201,13 +202,21 @@ class StoreDatabase:
         _close_all(self._opened)
         self._work = self._watch = None
 
-    def create(self, *, mark: str = "") -> None:
-        """Create the tables where they are missing; with a mark, for a catalogue that is being moved there."""
+    def create(self, *, mark: str = "", is_known: bool = False) -> None:
+        """Create the tables where they are missing; with a mark, for a catalogue that is being moved there.
+
+        Those of a known catalogue are there, unless the address means another database, or one that was put back. The
+        schema is its own: it is dropped with everything in it.
+        """
         with self._working() as db, db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock_id("writer"),))
             if db.execute("SELECT to_regclass('state')").fetchone() != (None,):
                 return
-            db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
+            if is_known:
+                raise StorageError(f"the database has no tables of catalogue '{self._name}'; put them back")
+            if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (self.schema,)).fetchone():
+                raise ConflictError(f"the schema '{self.schema}' is there already; choose another by --schema")
+            db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             db.execute(STATEMENTS["tables"] + WORK)
             token = secrets.token_hex(16)
             db.execute("INSERT INTO state (layout, token, moved_to) VALUES (%s, %s, %s)", (LAYOUT, token, mark))
@@ -245,7 +254,7 @@ class StoreDatabase:
                 raise TimeoutError("not connected")
             self._watch = self._connect()
         try:
-            row = _ask(self._watch.pgconn, LOOK_UP, within_s=within_s, monotonic=self._monotonic)
+            row = _ask(self._watch.pgconn, LOOK_UP, within_s=within_s)
         except (psycopg.Error, OSError, TimeoutError):
             self._watch.close()
             raise
@@ -266,6 +275,7 @@ class StoreDatabase:
 
         A catalogue that is being moved here is written to by whoever knows its mark.
         """
+        wait_for(lambda: not self.is_written_by_another(), within_s=LOCK_WAIT_S)  # readers use the connection meanwhile
         with self._working() as db:
             try:
                 db.execute("BEGIN")
@@ -353,9 +363,13 @@ class StoreDatabase:
     @contextmanager
     def _locked(self, name: str, *, wait_s: float, error_type: type[BusyError]) -> Iterator[None]:
         lock_id, query = self._lock_id(name), "SELECT pg_try_advisory_lock(%s)"
-        with self._working() as db:
-            if not wait_for(lambda: db.execute(query, (lock_id,)).fetchone() == (True,), within_s=wait_s):
-                raise error_type(f"catalogue '{self._name}' is being written by another server")
+
+        def has_taken() -> bool:
+            with self._working() as db:
+                return db.execute(query, (lock_id,)).fetchone() == (True,)
+
+        if not wait_for(has_taken, within_s=wait_s):
+            raise error_type(f"catalogue '{self._name}' is being written by another server")
         try:
             yield
         finally:
@@ -391,18 +405,21 @@ class StoreDatabase:
             yield db
         except psycopg.errors.LockNotAvailable as error:
             raise BusyError(f"catalogue '{self._name}' is being written by another server") from error
-        except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as error:  # or is a replica now
-            db.close()
-            self.is_lost = True  # until the state is looked up again
-            raise DatabaseLostError(LOST.format(self._name)) from error
         except psycopg.Error as error:
+            if is_lost(error) or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):  # a replica now
+                db.close()
+                self.is_lost = True  # until the state is looked up again
+                raise DatabaseLostError(LOST.format(self._name)) from error
             raise StorageError(f"the database of catalogue '{self._name}' refused: {error}") from error
 
     def _connected(self) -> psycopg.Connection[Any]:
         """Return the connection for rows, connected again where it was lost, but for one that had a lock."""
-        with suppress(psycopg.OperationalError):
-            if self._work is not None and self._work.execute("SELECT 1"):
+        if self._work is not None:
+            try:
+                _ask(self._work.pgconn, b"SELECT 1", within_s=LOOK_UP_S)
                 return self._work
+            except (psycopg.Error, OSError, TimeoutError):
+                self._work.close()
         if self._work is None or not self._held:
             self._work = self._reconnected()
             return self._work
@@ -415,9 +432,10 @@ class StoreDatabase:
             raise DatabaseLostError(LOST.format(self._name), detail=type(error).__name__) from error
 
     def _connect(self) -> psycopg.Connection[Any]:
-        db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+        db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S, **ALIVE)
         db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self.schema)))
         db.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
+        db.execute("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0")
         self._opened[:] = [db, *(one for one in self._opened if not one.closed)]
         return db
 
@@ -462,14 +480,19 @@ class WriteTransaction:
         self.db.execute(update, (change_no, revision, self.token))
 
 
-def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float, monotonic: Callable[[], float]) -> list[str]:
+def is_lost(error: psycopg.Error) -> bool:
+    """Tell whether an error means that the connection is lost, or its server is ending."""
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(("08", "57P"))
+
+
+def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float) -> list[str]:
     """Return the one row of a query, as texts; raise TimeoutError where it does not come in time."""
-    ends_at = monotonic() + within_s
+    ends_at = time.monotonic() + within_s
     connection.send_query(query)
     with selectors.DefaultSelector() as selector:
         selector.register(connection.socket, selectors.EVENT_READ)
         while connection.flush() or connection.is_busy():
-            if not selector.select(max(0.0, ends_at - monotonic())):
+            if not selector.select(max(0.0, ends_at - time.monotonic())):
                 raise TimeoutError("no answer in time")
             connection.consume_input()
     result = connection.get_result()

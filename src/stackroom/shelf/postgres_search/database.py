@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -17,12 +17,16 @@ from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.vectors import Vector
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.store_database import WORK, find_progress, index_prefix, plan
+from stackroom.shelf.postgres.store_database import WORK, find_progress, index_prefix, is_lost, plan
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 from stackroom.toml_text import load_packaged
 
 OLDEST_PGVECTOR = (0, 8)  # the first version whose index goes on where a filter has left out what it found
-EXTENSION_SCHEMA = "public"
+EXTENSION_SCHEMA = "public"  # where the extension is put, if it is not there yet
+PATH = f"""
+SELECT set_config('search_path', concat_ws(', ', quote_ident(%s), coalesce((SELECT quote_ident(nspname)
+    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'),
+    '{EXTENSION_SCHEMA}')), %s)"""
 CONNECT_S, ANSWER_S = 3, 10
 """After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
@@ -126,9 +130,9 @@ def failing_as_storage() -> Iterator[None]:
         yield
     except psycopg.errors.LockNotAvailable as error:
         raise BusyError("another server is writing the index; try again") from error
-    except psycopg.OperationalError as error:
-        raise BusyError(f"PostgreSQL does not answer: {_first_line(error)}; try again") from error
     except psycopg.Error as error:
+        if is_lost(error):
+            raise BusyError(f"PostgreSQL does not answer: {_first_line(error)}; try again") from error
         raise StorageError(f"the index in PostgreSQL cannot be used: {_first_line(error)}") from error
 
 
@@ -136,10 +140,9 @@ def _first_line(error: psycopg.Error) -> str:
     return str(error).partition("\n")[0]
 
 
-def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: LiteralString = "LOCAL") -> None:
+def enter(connection: "psycopg.Connection[Any]", schema: str, *, until: str = "LOCAL") -> None:
     """Let the names of tables mean those of a generation, until the transaction or the SESSION ends."""
-    path = sql.SQL("SET " + until + " search_path TO {}, {}")
-    connection.execute(path.format(sql.Identifier(schema), sql.Identifier(EXTENSION_SCHEMA)))
+    connection.execute(PATH, (schema, until == "LOCAL"))
 
 
 def require_pgvector(connection: "psycopg.Connection[Any]") -> None:

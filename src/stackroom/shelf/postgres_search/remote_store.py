@@ -77,6 +77,7 @@ class RemoteStore(FollowedStore):
     def require_tables(self) -> None:
         """Read the state, if none was read yet."""
         if self._reached.token is None:
+            self.require_settled()
             self.require_current()
 
     def state(self) -> StoreState:
@@ -87,7 +88,7 @@ class RemoteStore(FollowedStore):
     def find_state(self) -> StoreState | None:
         """Return the same; None where reading it would wait, or there is another write."""
         seen, reached = self.database.find_state(wait=False), self._reached
-        if seen is None or seen.token != reached.token:
+        if seen is None or seen.moved_to or seen.token != reached.token:
             return None
         return StoreState(seen.change_no, seen.vector_no, reached.history)
 

@@ -249,14 +249,13 @@ class PostgresqlView(StoreView):
 
     def _first_selected(self, keys: Integers, scores: Any, selection: Selection, limit: int) -> tuple[Integers, Any]:
         """Return the first records of a ranking that are selected: as many as wanted, where there are so many."""
-        order = np.lexsort((keys, -scores))
-        found, start, step = [order[:0]], 0, DEEPER * max(limit, 1)
-        while start < len(order) and sum(map(len, found)) < limit:
-            some = order[start : start + step]
-            kept = selection.only(keys[some])
-            found.append(some[np.isin(keys[some], kept)])
-            start, step = start + step, step * DEEPER
-        chosen = np.concatenate(found)
+        chosen, most = np.empty(0, np.int64), 0
+        while most < len(keys) and len(chosen) < limit:
+            most = DEEPER * max(most, limit, 1)
+            least = np.partition(scores, -most)[-most] if most < len(keys) else -np.inf  # ordering all takes longer
+            near = np.flatnonzero(scores >= least)
+            order = near[np.lexsort((keys[near], -scores[near]))]
+            chosen = order[np.isin(keys[order], selection.only(keys[order]))]
         return keys[chosen], scores[chosen]
 
     def _ranked(self, weighed: Sequence[WeighedTerm], depth: int) -> tuple[Integers, Any, bool]:
@@ -349,10 +348,12 @@ class PostgresqlView(StoreView):
     def _postings_at(self, weighed: Sequence[WeighedTerm], keys: Integers) -> list[PostingList]:
         """Return the postings of terms for these keys alone, which are in order."""
         entries = [one.entry for one in weighed]
-        missing = [entry for entry in entries if entry not in self._postings]
+        with self._guard:
+            known = {entry: self._postings[entry] for entry in entries if entry in self._postings}
+        missing = [entry for entry in entries if entry not in known]
         blocks = sorted({block_of(key) for key in keys.tolist()})
         read = self._read_postings(missing, "AND block = ANY(%s::int[])", blocks) if missing else {}
-        return [(read.get(entry) or self._postings[entry]).only(keys) for entry in entries]
+        return [(known.get(entry) or read[entry]).only(keys) for entry in entries]
 
     def _read_postings(self, entries: Sequence[int], which: str, *values: Any) -> dict[int, PostingList]:
         blocks: dict[int, list[tuple[int, bytes]]] = {entry: [] for entry in entries}
