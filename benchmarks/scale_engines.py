@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +84,10 @@ class Engine:
     def place(self) -> StorePlace:
         search = IN_DATABASE if self.name == POSTGRESQL else ""
         return StorePlace(url=_url(self.root), schema=f"scale_{self.name}", search=search)
+
+    def create_tables(self) -> None:
+        with closing(StoreDatabase(self.place().url, self.place().schema, catalogue=NAME)) as database:
+            database.create()
 
     def used(self) -> Used:
         """Return the time and the CPU used until now; that of the database is read first, which takes some itself."""

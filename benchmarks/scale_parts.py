@@ -106,6 +106,7 @@ def build(engine: Engine, arguments: Any) -> Figures:
     anime, count = load_real_anime(arguments.work), int(arguments.records)
     if engine.is_in_database:
         engine.remove()
+        engine.create_tables()
     folder = engine.add_server(anime.folder)
     kept = KeptVectors(engine.root, count, anime.vectors.shape[1])
     shelf = EmbeddedShelf.create(folder, anime.spec, model=anime.embedder.model)

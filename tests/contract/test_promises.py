@@ -184,7 +184,7 @@ def test_a_catalogue_is_built_and_answers_from_the_database_that_its_folder_name
 ) -> None:
     folder = tmp_path / "catalogues" / "anime"
     folder.mkdir(parents=True)
-    (folder / "installed.json").write_text('{"spec": "anime"}')
+    (folder / "building.json").write_text('{"spec": "anime"}')
     save_place(folder, replace(postgresql.new_place(), search=IN_DATABASE))
     with closing(App(Settings(home=tmp_path))) as app:
         add_sample(app, "anime", progress=lambda _report: None, embed=False)

@@ -34,7 +34,7 @@ from stackroom.shelf.store_place import FORMER_FILE, IN_DATABASE, StorePlace, fi
 from stackroom.sources.json_rows import JsonRows
 from support.launching import SCRIPT, launch
 from support.libraries import add_rows
-from support.postgres import PostgresServer
+from support.postgres import PostgresServer, open_server
 
 pytestmark = pytest.mark.row("N16")
 
@@ -142,6 +142,9 @@ def test_a_catalogue_is_served_and_edited_while_it_is_moved_there_and_back(
             assert find(gate, "Leon") == ["Leon"]
             with pytest.raises(StorageError, match="moved out"):
                 put(second, "Memento")
+            shelf = second.open_catalogue("films").shelf
+            assert "moved out" in (shelf.reader().stale or "")
+            assert shelf.find_reader() is None, "the note is in no quick answer"
             assert find(second.build_gate(), "Kes") == ["Kes"]
     assert find_place(home / "catalogues" / "films") is None
 
@@ -294,6 +297,30 @@ def test_tables_that_a_catalogue_was_moved_to_again_are_not_dropped(
     assert postgresql.execute(f"SELECT count(*) FROM {place.schema}.records") == [(7,)]
 
 
+def test_tables_of_a_former_database_are_dropped_when_the_catalogue_is_in_another_one(
+    home: Path, place: StorePlace, postgresql: PostgresServer
+) -> None:
+    workshop, other = Workshop(Settings(home=home)), replace(place, url=f"{place.url}%20-cjit%3Doff")
+    move_to_database(workshop, "films", place, advance=ignore)
+    move_to_folder(workshop, "films", advance=ignore)
+    former = home / "catalogues" / "films" / FORMER_FILE
+    save_place(former.parent, replace(other, schema=place.schema))  # the same name, in another database
+    assert drop_former(workshop, now=former.stat().st_mtime + KEPT_S) == ["films"]
+    assert tables_of(postgresql, place) == []
+
+
+def test_while_the_database_is_away_a_move_that_is_done_is_not_refused_as_one_to_elsewhere(
+    home: Path, tmp_path: Path
+) -> None:
+    with open_server() as server:
+        workshop, place = Workshop(Settings(home=home)), server.new_place()
+        move_to_database(workshop, "films", place, advance=ignore)
+        server.kill()
+        with pytest.raises(BusyError, match="does not answer"):
+            move_to_database(workshop, "films", place, advance=ignore)
+        server.start()
+
+
 def test_an_edit_between_the_copying_and_its_check_is_no_damage(
     home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,3 +376,85 @@ def test_the_command_moves_a_catalogue_and_shows_no_password(
     with pytest.raises(SystemExit):
         main(["move", "films", "--to", "mysql://host/db"])
     assert "begins with postgresql://" in capsys.readouterr().err
+
+
+def add_to(place: StorePlace, home: Path, *titles: str, options: tuple[str, ...] = ()) -> int:
+    """Run `stackroom add` on a table of these titles, for a catalogue in a database."""
+    home.mkdir(parents=True, exist_ok=True)
+    (spec := home.parent / "films.toml").write_text(SPEC)
+    (rows := home.parent / "films.jsonl").write_text("".join(f'{{"title": "{title}"}}\n' for title in titles))
+    there = ("--to", place.url, "--schema", place.schema) if place.schema else ()
+    return main(["add", str(rows), "--spec", str(spec), *there, *options])
+
+
+def tables_of(postgresql: PostgresServer, place: StorePlace) -> list[tuple[Any, ...]]:
+    return postgresql.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", place.schema)
+
+
+@pytest.mark.parametrize("options", [(), ("--search-there",)])
+def test_a_new_catalogue_is_added_to_a_database_and_no_server_holds_one_that_is_searched_there(
+    tmp_path: Path, place: StorePlace, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    assert not add_to(place, home, "Heat", "Ronin", options=options)
+    assert not add_to(place, home, "Heat", "Gattaca", options=options)
+    folder = home / "catalogues" / "films"
+    assert (known := find_place(folder)) is not None
+    assert (known.schema, known.search) == (place.schema, IN_DATABASE if options else "")
+    assert list(folder.glob("records.sqlite*")) == [] or not options
+    with closing(App(Settings(home=home))) as app:
+        gate = app.build_gate()
+        assert (find(gate, "Gattaca"), find(gate, "Ronin")) == (["Gattaca"], [])
+
+
+def test_a_catalogue_that_cannot_be_added_to_a_database_leaves_nothing(
+    home: Path, place: StorePlace, postgresql: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def refused(library: Path, *titles: str, to: StorePlace = place, options: tuple[str, ...] = ()) -> str:
+        monkeypatch.setenv("STACKROOM_HOME", str(library))
+        with pytest.raises(SystemExit):
+            add_to(to, library, *titles, options=options)
+        return str(capsys.readouterr().err)
+
+    second = home.parent / "second" / "home"
+    assert "stackroom move films --to" in refused(home, "Heat")
+    assert "none of its 1 rows makes a record" in refused(second, "")
+    assert "give its address by --to" in refused(
+        second, "Heat", to=replace(place, schema=""), options=("--schema", "x")
+    )
+    assert tables_of(postgresql, place) == []
+    move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
+    assert "has a catalogue already" in refused(second, "Vertigo")
+    assert not (second / "catalogues" / "films").exists()
+    assert tables_of(postgresql, place)
+    assert "already" in refused(home, "Heat", to=replace(place, schema="other"))
+
+
+def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
+    tmp_path: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    home = tmp_path / "home"
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    with monkeypatch.context() as patched:
+        patched.setattr(move, "_continue", stop)
+        with pytest.raises(SystemExit):
+            add_to(place, home, "Heat")
+    assert not add_to(place, home, "Heat")
+    with closing(App(Settings(home=home))) as app:
+        assert find(app.build_gate(), "Heat") == ["Heat"]
+
+
+def test_the_command_lets_a_catalogue_in_a_database_be_searched_there(
+    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    command = ["move", "films", "--to", place.url, "--schema", place.schema]
+    assert not main(command)
+    assert not main([*command, "--search-there"])
+    with closing(App(Settings(home=home))) as app:
+        assert app.open_catalogue("films").shelf.describe().kind == "postgresql"
+        assert find(app.build_gate(), "Heat") == ["Heat"]

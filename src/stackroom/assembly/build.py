@@ -37,6 +37,7 @@ from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import BuildableShelf, ShelfReader
+from stackroom.shelf.store_place import StorePlace, load_postgres
 from stackroom.sources.compressed import find_path
 from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location, is_same_table
@@ -104,6 +105,7 @@ def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_O
 if TYPE_CHECKING:
     from stackroom.assembly.self_grading import UpdateGuard
 
+MOVING = "stackroom.assembly.move"
 FIND_GUARD = "stackroom.assembly.self_grading:find_guard"  # loaded for catalogues that were graded: it searches
 MAKE_THUMBNAILS = "stackroom.assembly.thumbnails:make_thumbnails"
 SAMPLES_REPLACED = "the sample data was replaced: {} sample records were removed"
@@ -153,8 +155,9 @@ def add_catalogue(
     model: str | None = None,
     force: bool = False,
     replaces: bool = False,
+    store: StorePlace | None = None,
 ) -> IngestReport:
-    """Build a catalogue from a source, or update an installed one from it.
+    """Build a catalogue from a source, in a database where a store is given, or update an installed one from it.
 
     With `replaces`, the source takes the place of the only one that the catalogue has, with `replaces_samples` that of
     its sample data; edits by hand stay. With another `model` than that of its vectors, all texts are embedded anew
@@ -167,6 +170,9 @@ def add_catalogue(
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, known, model) if embed and spec.embed else None
     guard = _find_guard(workshop, known) if known is not None and not force and request is UNREQUESTED else None
+    moving = None if store is None else load_postgres(MOVING)
+    if moving is not None:
+        moving.require_place(workshop.library, name, store)
     with closing(guard) if guard is not None else nullcontext():
         place = workshop.library.reserve(
             name,
@@ -175,6 +181,8 @@ def add_catalogue(
             is_package_name=recipe.spec_name in workshop.packages.names,
         )
         place = replace(place, model=model or place.model)
+        if moving is not None:
+            moving.start_in_database(workshop.library, place, store)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
         update = _Update(
@@ -190,6 +198,8 @@ def add_catalogue(
         finally:
             shelf.close()  # writes a checksum, so a folder that is removed goes after it
             if is_abandoned:
+                if moving is not None and known is None:
+                    moving.drop_tables(store)
                 workshop.library.abandon(place)
     report.embedded += before
     return report

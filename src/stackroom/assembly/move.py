@@ -9,26 +9,29 @@ import shutil
 import socket
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import ConflictError, InputError, StorageError
-from stackroom.library import KEPT_S, Installed
+from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
+from stackroom.library import KEPT_S, Installed, Library
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.postgres.followed_store import FollowedStore
 from stackroom.shelf.postgres.moving import FIRST, copy_rows, settle, verify
-from stackroom.shelf.postgres.store_database import StoreDatabase
-from stackroom.shelf.store_place import FORMER_FILE, StorePlace, find_place, open_followed, save_place
+from stackroom.shelf.postgres.store_database import LOST, DatabaseLostError, StoreDatabase
+from stackroom.shelf.postgres_search.database import Connections, require_pgvector
+from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, StorePlace, find_place, open_followed, save_place
 from stackroom.text.analyser import analyse_query
 
 GOLDEN_ANSWERS = 100
 TOP = 10
 LEAST_EQUAL = 95
 """How many of a hundred answers must be equal: words of former edits in an index change the order of a few, or more."""
+
+ELSEWHERE = "the records are in {} already; to move them elsewhere, first move them --to here"
 
 Advance = Callable[[str, int], None]
 
@@ -49,10 +52,13 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
     installed = workshop.library.get_installed(name)
     spec, folder = workshop.spec_of(installed).spec, installed.folder
     report = MoveReport(catalogue=name, place=place.shown)
-    mark = f"being moved from {_address(installed)}"
+    mark = _mark(installed)
+    if (known := find_place(folder)) is not None:
+        require_place(workshop.library, name, place)
     with closing(StoreDatabase(place.url, place.schema, catalogue=name)) as database:
-        if (known := find_place(folder)) is not None:
-            return _finish(database, known, place, mark, report)
+        if known is not None:
+            _continue(database, installed, known, place)
+            return report
         _claim(database, place, mark)
         with closing(EmbeddedShelf.open(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
@@ -68,9 +74,41 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
                 advance("switched", 0)
                 save_place(folder, place)  # commit point: the records are in the database from here on
         database.note("moved_to", "")
-        if (former := find_place(folder, file=FORMER_FILE)) and former.schema == place.schema:
+        if (former := find_place(folder, file=FORMER_FILE)) and former.tables == place.tables:
             save_place(folder, None, file=FORMER_FILE)  # its tables are in use again
     return report
+
+
+def require_place(library: Library, name: str, place: StorePlace) -> None:
+    """Refuse a catalogue whose records are elsewhere, and a database that cannot search where it is to."""
+    installed = library.find_place(name)
+    known = None if installed is None else find_place(installed.folder)
+    if known is not None and known.tables != place.tables:
+        raise InputError(ELSEWHERE.format(known.shown))
+    if installed is not None and known is None and (installed.folder / STORE_FILE).is_file():
+        raise InputError(f"'{name}' has its records in its folder; to move them: stackroom move {name} --to …")
+    if place.search:
+        with closing(Connections(place.url, place.schema)) as connections, connections.writing() as db:
+            require_pgvector(db)
+
+
+def start_in_database(library: Library, installed: Installed, place: StorePlace) -> None:
+    """Let a catalogue that is about to be built have its records in a database, so that no server has to hold them."""
+    with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
+        if (known := find_place(installed.folder)) is None:
+            try:
+                _claim(database, place, _mark(installed))
+            except ExpectedError:
+                library.abandon(installed)
+                raise
+            save_place(installed.folder, place)  # commit point: the tables are this catalogue's from here on
+        _continue(database, installed, known or place, place)
+
+
+def drop_tables(place: StorePlace) -> None:
+    """Drop the tables of a first build that failed."""
+    with closing(StoreDatabase(place.url, place.schema, catalogue=place.schema)) as database:
+        database.drop()
 
 
 def move_to_folder(workshop: Workshop, name: str, *, advance: Advance) -> MoveReport:
@@ -103,7 +141,7 @@ def drop_former(workshop: Workshop, *, now: float) -> list[str]:
         if not path.is_file() or now - path.stat().st_mtime < KEPT_S:
             continue
         place, present = find_place(installed.folder, file=FORMER_FILE), find_place(installed.folder)
-        if place is not None and (present is None or present.schema != place.schema):
+        if place is not None and (present is None or present.tables != place.tables):
             with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
                 if (state := database.find_state()) is None:
                     continue
@@ -118,6 +156,11 @@ def _address(installed: Installed) -> str:
     return f"{socket.gethostname()}:{installed.folder}"
 
 
+def _mark(installed: Installed) -> str:
+    """Return what the tables say while a catalogue is moved or added there."""
+    return f"being moved from {_address(installed)}"
+
+
 def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
     """Create the tables, or continue with those of a move that was stopped; refuse those of another catalogue."""
     database.create(mark=mark)
@@ -128,13 +171,15 @@ def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
         )
 
 
-def _finish(database: StoreDatabase, known: StorePlace, place: StorePlace, mark: str, report: MoveReport) -> MoveReport:
-    """Complete a move that was stopped after its switch; refuse another one."""
-    state = database.find_state() if known == place else None
-    if state is None or state.moved_to not in ("", mark):
-        raise InputError(f"the records are in {known.shown} already; to move them elsewhere, first move them --to here")
+def _continue(database: StoreDatabase, installed: Installed, known: StorePlace, place: StorePlace) -> None:
+    """Complete what was stopped after its commit point, and search there from now on if that is asked for."""
+    if (state := database.find_state()) is None:
+        raise DatabaseLostError(LOST.format(installed.name))
+    if state.moved_to not in ("", _mark(installed)):
+        raise InputError(ELSEWHERE.format(state.moved_to))
     database.note("moved_to", "")
-    return report
+    if place.search and not known.search:
+        save_place(installed.folder, replace(known, search=place.search))
 
 
 def _as_followed(store: object) -> FollowedStore:
@@ -152,7 +197,7 @@ def _compare_with_copy(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        save_place(folder, place)
+        save_place(folder, replace(place, search=""))  # its answers are to be the same, not alike
         with closing(EmbeddedShelf.open(folder, spec)) as other:
             count, equal = _compare(view, other.reader())
             if equal * 100 < LEAST_EQUAL * count:

@@ -15,6 +15,7 @@ from stackroom.assembly.proposal import Order, Proposal, profile_table, read_ord
 from stackroom.assembly.renamed_columns import find_lost_columns
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.infer.declare import NO_CHOICES, Choices
+from stackroom.cli.move import place_at, place_options
 from stackroom.cli.output import HELP, json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -84,6 +85,10 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
 @click.option("--replace", is_flag=True, help="The table takes the place of the only one that the catalogue has.")
 @click.option("--plan", is_flag=True, help="Say what an update would change, with examples, and change nothing.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
+@click.option(
+    "--to", "target", help="Keep the records of a new catalogue in a database: postgresql://USER@HOST/DATABASE."
+)
+@place_options
 @choice_options
 @json_option
 def add_command(
@@ -99,12 +104,16 @@ def add_command(
     replace: bool,
     plan: bool,
     force: bool,
+    target: str | None,
+    schema: str | None,
+    search_there: bool,
     choices: Choices,
     as_json: bool,
 ) -> None:
     """Build a catalogue from LOCATION, or update it."""
     workshop = open_workshop()
     order = read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    store = place_at(target, order.name, schema, search_there=search_there)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
     if recipe is None:
         click.echo(
@@ -139,6 +148,7 @@ def add_command(
             model=model,
             force=force,
             replaces=replace,
+            store=store,
         )
     _print_report(order.name, report, as_json=as_json)
 

@@ -1,33 +1,54 @@
 """`move`: a catalogue's records into a PostgreSQL database, and back."""
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from stackroom.cli.output import HELP, json_option, print_answer
 from stackroom.cli.progress import progress_line
 from stackroom.cli.workshop import open_workshop
-from stackroom.shelf.store_place import StorePlace, load_postgres
+from stackroom.errors import InputError
+from stackroom.shelf.store_place import IN_DATABASE, StorePlace, load_postgres
 
 HERE = "here"
 MOVING = "stackroom.assembly.move"
+SCHEMA = click.option("--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given.")
+SEARCH_THERE = click.option(
+    "--search-there", is_flag=True, help="Search in the database too (pgvector): no server keeps a copy or an index."
+)
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where in a database a catalogue is, beside `--to`."""
+    return SCHEMA(SEARCH_THERE(command))
+
+
+def place_at(target: str | None, name: str, schema: str | None, *, search_there: bool) -> StorePlace | None:
+    """Return the place in a database that the options name; None for the folder of the library."""
+    if target not in (None, HERE):
+        return StorePlace(url=target, schema=schema or f"stackroom_{name}", search=IN_DATABASE if search_there else "")
+    if schema or search_there:
+        raise InputError("--schema and --search-there are for a catalogue in a database: give its address by --to")
+    return None
 
 
 @click.command("move", help=HELP["move"])
 @click.argument("name")
 @click.option("--to", "target", required=True, help="postgresql://USER@HOST/DATABASE, or `here` for the library.")
-@click.option("--schema", help="The schema of the catalogue in the database: stackroom_NAME unless given.")
+@place_options
 @json_option
-def move_command(name: str, target: str, schema: str | None, as_json: bool) -> None:
+def move_command(name: str, target: str, schema: str | None, search_there: bool, as_json: bool) -> None:
     """Move the records of NAME into a PostgreSQL database that many servers share, or back."""
+    place = place_at(target, name, schema, search_there=search_there)
     moving, workshop = load_postgres(MOVING), open_workshop()
     moving.drop_former(workshop, now=time.time())
     with progress_line(name, hidden=as_json) as line:
-        if target == HERE:
+        if place is None:
             report = moving.move_to_folder(workshop, name, advance=line.add)
         else:
-            place = StorePlace(url=target, schema=schema or f"stackroom_{name}")
             report = moving.move_to_database(workshop, name, place, advance=line.add)
     rows = ", ".join(f"{count} {table}" for table, count in report.rows.items()) or "everything was there already"
     answers = f"; {report.equal_answers} of {report.answers} answers are equal" if report.answers else ""
