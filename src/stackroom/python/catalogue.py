@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 from uuid import uuid4
 
 from stackroom.catalogue.spec import FieldType
@@ -22,14 +22,11 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record as StoredRecord
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
 from stackroom.tools.edits import EditTools, MutateParams
 from stackroom.tools.filters import ADULT, BOUNDS
 from stackroom.tools.reading import EVERY
 from stackroom.tools.spec import validate_fields
-
-if TYPE_CHECKING:
-    from stackroom.python.library import Library
 
 SHOWN_ROWS = 20
 SHOWN_CHARS = 80
@@ -168,9 +165,10 @@ Stated = str | Record
 class Catalogue:
     """A catalogue of an open library. Safe to use from several threads; each answer is of one moment."""
 
-    def __init__(self, library: Library, name: str) -> None:
-        self._library = library
+    def __init__(self, name: str, opened: Callable[[], OpenCatalogue], tools: Callable[[], GenericTools]) -> None:
         self.name = name
+        self._opened = opened
+        self._tools = tools
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name}: {len(self):,} records>"
@@ -304,16 +302,13 @@ class Catalogue:
 
     def _mutate(self, **arguments: Any) -> Change:
         """Change something at once; the id of the change is what an assistant's call has."""
-        tools = EditTools([self._library.open_catalogue(self.name)])
+        tools = EditTools([self._opened()])
         told = tools.mutate(LOCAL_USER, validate_fields(MutateParams, arguments), uuid4().hex)
         records = [one.model_dump(mode="json") for one in told.changes]
         return Change(call_id=told.call_id, records=records, notes=told.notes, take_back=self.undo)
 
     def _view(self) -> CatalogueView:
-        return self._library.open_catalogue(self.name).view()
-
-    def _tools(self) -> GenericTools:
-        return self._library.tools_of(self.name)
+        return self._opened().view()
 
     def _results(self, shown: Sequence[ShownRecord], *, total: int, **told: Any) -> Results:
         view = self._view()

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -62,7 +63,7 @@ class Library:
 
     def __getitem__(self, name: str) -> Catalogue:
         self.open_catalogue(name)
-        return Catalogue(self, name)
+        return Catalogue(name, partial(self.open_catalogue, name), partial(self.tools_of, name))
 
     def __repr__(self) -> str:
         return f"<Library {self.home}: {', '.join(self) or 'empty'}>"
