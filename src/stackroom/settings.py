@@ -16,23 +16,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import ErrorDetails, ValidationError
 
-from stackroom.collection_settings import CollectionSettings, find_place_problem, is_remote
 from stackroom.errors import InputError, did_you_mean
-from stackroom.setting_types import (
-    Address,
-    LocalPath,
-    Number,
-    SettingsSection,
-    Texts,
-    Whole,
-    require_http,
-    require_origin,
-    setting,
-    split_list,
-)
 from stackroom.toml_text import TomlError, parse_toml
 
 CONFIG_FILE = "stackroom.toml"
@@ -46,6 +33,59 @@ ENDPOINT_DEFAULTS = {
     "tei": ("http://localhost:8080", "/v1/embeddings"),
     "openai": ("https://api.openai.com", "/v1/embeddings"),
 }
+
+
+def setting(default: Any, variable: str, *, ge: float | None = None, le: float | None = None) -> Any:
+    """Declare a setting with its default, its environment variable and its bounds."""
+    return Field(default, json_schema_extra={"variable": variable}, ge=ge, le=le)
+
+
+def _refuse_flag(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is not a number")
+    return value
+
+
+def split_list(value: Any) -> Any:
+    """Return the parts of a list that is written with commas, as in environment variables."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
+        raise ValueError("is not a list of texts; such as ['a', 'b']")
+    return tuple(str(part).strip() for part in parts if str(part).strip())
+
+
+def require_http(address: str) -> str:
+    """Refuse an address of another scheme than HTTP."""
+    if not address.startswith(("http://", "https://")):
+        raise ValueError("does not begin with http:// or https://")
+    return address
+
+
+def require_origin(address: str) -> str:
+    """Refuse anything but the scheme, host and port (`*`: any) of a web server: it becomes part of a header."""
+    if not re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:([0-9]{1,5}|\*))?/?", address):
+        raise ValueError("is not a scheme, a host and a port, such as https://models.example.org")
+    return address.rstrip("/")
+
+
+def refuse_address(path: str) -> str:
+    """Refuse an address where a file or folder of this machine is needed."""
+    if "://" in path:
+        raise ValueError("is an address; a file or folder of this machine is needed")
+    return path
+
+
+Whole = Annotated[int, BeforeValidator(_refuse_flag)]
+Number = Annotated[float, BeforeValidator(_refuse_flag)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(split_list)]
+Address = Annotated[str, AfterValidator(require_http)]
+LocalPath = Annotated[str, AfterValidator(refuse_address)]
+
+
+class SettingsSection(BaseModel):
+    """A section of the settings: fields with defaults, each with its environment variable; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
@@ -210,6 +250,94 @@ class UpdatesSettings(SettingsSection):
     """Whether a server asks, beside serving, if the places of its catalogues have newer releases."""
     every_h: Number = setting(24.0, "STACKROOM_UPDATES_EVERY_H", ge=0.01)
     """How many hours after a look the next follows, over all servers of a library."""
+
+
+DEFAULT_FOLDER = "./vector_dbs"
+BUCKET_FOLDER = "lancedb"
+"""The path of the database in a bucket that is given by its name alone."""
+SCHEMES = ("gs", "s3", "az")
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", re.DOTALL)
+BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+RIGHT = "a folder, or gs://BUCKET/PATH, s3://BUCKET/PATH or az://CONTAINER/PATH, is right"
+
+
+def is_remote(place: str) -> bool:
+    """Tell whether a database is not on this machine's disk."""
+    return "://" in place and not place.startswith("file://")
+
+
+def find_place_problem(place: str) -> str | None:
+    """Return why no database can be at this place, as the end of a sentence that begins with it; None if it can."""
+    if not place.strip():
+        return f"is empty; {RIGHT}"
+    address = ADDRESS.fullmatch(place)
+    if address is None or address[1] == "file":
+        return None
+    scheme, bucket, _path = address.groups()
+    if scheme in ("http", "https"):
+        return (
+            "is the address of a server; the database is s3://BUCKET/PATH, and the server of it is named by "
+            "AWS_ENDPOINT_URL"
+        )
+    if scheme not in SCHEMES:
+        return f"has the scheme '{scheme}', which is not supported; {RIGHT}"
+    if "@" in bucket or ":" in bucket:
+        return f"has more than a bucket before its path; credentials go into environment variables; {RIGHT}"
+    return None if bucket else f"names no bucket; {RIGHT}"
+
+
+class CollectionSettings(SettingsSection):
+    """Collections in a LanceDB database, one table `NAME_documents` each, which servers sync into the library."""
+
+    base_db_path: str = setting(DEFAULT_FOLDER, "base_db_path")
+    """The database: a folder, or `gs://BUCKET/PATH`, `s3://BUCKET/PATH`, `az://CONTAINER/PATH`. The default is used
+    if there is such a folder where the server starts."""
+    gcs_bucket_name: str = setting("", "GCS_BUCKET_NAME")
+    """A bucket of Google Cloud Storage, instead of `base_db_path`: the database is `gs://BUCKET/lancedb`."""
+    gcp_project_id: str = setting("", "GCP_PROJECT_ID")
+    """The project of that bucket; accepted and not used, since reading and writing need none."""
+    names: Texts = setting((), "STACKROOM_COLLECTIONS")
+    """The collections that are expected, separated by commas; empty: all that the database has."""
+    model: str = setting("", "STACKROOM_COLLECTIONS_MODEL")
+    """The model of the vectors in tables that do not say which it is."""
+    refresh_s: Number = setting(300.0, "STACKROOM_COLLECTIONS_REFRESH_S", ge=0)
+    """How many seconds after a look at the versions of the tables the next follows; 0: only one, at the start."""
+
+    @field_validator("base_db_path")
+    @classmethod
+    def _require_place(cls, place: str) -> str:
+        if (problem := find_place_problem(place)) is not None:
+            raise ValueError(problem)
+        return place
+
+    @field_validator("gcs_bucket_name")
+    @classmethod
+    def _require_bucket(cls, bucket: str) -> str:
+        if bucket and not BUCKET.fullmatch(bucket):
+            raise ValueError("is not the name of a bucket; write it alone, without gs:// and without a path")
+        return bucket
+
+    @model_validator(mode="after")
+    def _require_one_place(self) -> "CollectionSettings":
+        address = ADDRESS.fullmatch(self.base_db_path)
+        is_same = address is None or (address[1], address[2]) == ("gs", self.gcs_bucket_name)
+        if self.gcs_bucket_name and not is_same:
+            raise ValueError(
+                f"base_db_path is {self.base_db_path}, but GCS_BUCKET_NAME is {self.gcs_bucket_name}; set one of them"
+            )
+        return self
+
+    @property
+    def place(self) -> str:
+        """The folder or address of the database."""
+        if self.gcs_bucket_name and not is_remote(self.base_db_path):
+            return f"gs://{self.gcs_bucket_name}/{BUCKET_FOLDER}"
+        return self.base_db_path
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the place is set, not the default."""
+        return self.place != DEFAULT_FOLDER
 
 
 class BackupSettings(SettingsSection):

@@ -16,10 +16,9 @@ from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.background.background import Background
 from stackroom.background.task import TaskContext
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.collection_settings import CollectionSettings
 from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
-from stackroom.settings import Settings
+from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC

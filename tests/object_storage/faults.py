@@ -20,8 +20,7 @@ from stackroom.assembly.collections.state import sync_tasks
 from stackroom.assembly.collections.sync import publish_catalogue
 from stackroom.background.background import Background
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.collection_settings import CollectionSettings
-from stackroom.settings import Settings
+from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC

@@ -34,8 +34,7 @@ from stackroom.search.names import NameChoice
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import field_values, resolve_choices
-from stackroom.setting_types import Address, SettingsSection, Texts, setting
-from stackroom.settings import Settings, read_section
+from stackroom.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from stackroom.shelf.port import Op, ShelfReader
 from stackroom.sources.port import Provider, Reading, Readings, RowSource, SourceRow
 from stackroom.text.analyser import TextQuery, analyse_query, query_tokens

@@ -15,7 +15,6 @@ from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_cal
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop, with_own_words
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import FieldRole
-from stackroom.collection_settings import SCHEMES
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from stackroom.ingest.ledger import Ledger
@@ -36,6 +35,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.evidence import find_calibration
+from stackroom.settings import SCHEMES
 from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.shelf.store_place import StorePlace, load_postgres
 from stackroom.sources.compressed import find_path

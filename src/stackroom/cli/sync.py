@@ -13,11 +13,10 @@ from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_answer, print_json, print_table
 from stackroom.cli.private_files import sharing
 from stackroom.cli.progress import build_progress, progress_line
-from stackroom.collection_settings import is_remote
 from stackroom.errors import InputError
 from stackroom.ingest.pipeline import Progress
 from stackroom.model.scope import WHOLE
-from stackroom.settings import load_settings
+from stackroom.settings import is_remote, load_settings
 
 SYNCING = "stackroom.assembly.collections.sync"  # loads LanceDB, which takes seconds
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")

@@ -27,7 +27,6 @@ import orjson
 from sqlalchemy import update
 
 from stackroom.checksums import sync_file, sync_folder
-from stackroom.collection_settings import is_remote
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, job_runs
 from stackroom.errors import ConflictError, NotFoundError, StorageError
@@ -35,7 +34,7 @@ from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
 from stackroom.net.files import sha256_of
-from stackroom.settings import Settings
+from stackroom.settings import Settings, is_remote
 from stackroom.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.setting_types import SettingsSection, setting
-from stackroom.settings import ENVIRONMENT, Settings, load_settings, read_section
+from stackroom.settings import ENVIRONMENT, Settings, SettingsSection, load_settings, read_section, setting
 
 
 def load(home: Path, file: str = "", **environment: str) -> Settings:

@@ -17,10 +17,9 @@ from pydantic import TypeAdapter
 
 from stackroom.background.processes import LibraryCommand, describe_end
 from stackroom.background.task import FileLease, Task, TaskContext
-from stackroom.collection_settings import is_remote
 from stackroom.errors import StorageError, UnavailableError
 from stackroom.library import replace_file
-from stackroom.settings import Settings
+from stackroom.settings import Settings, is_remote
 
 STATE_FILE = "collections.json"
 COPY_SERVED = "the copy in the library is served"

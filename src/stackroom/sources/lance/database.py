@@ -8,8 +8,8 @@ import lancedb
 import pyarrow as pa
 from lancedb.table import Table
 
-from stackroom.collection_settings import find_place_problem, is_remote
 from stackroom.errors import InputError, StorageError
+from stackroom.settings import find_place_problem, is_remote
 
 LONGEST_REASON = 200
 RUST_DETAILS = re.compile(r"[,:]? *(\w+ \{|location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)

@@ -14,10 +14,9 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from stackroom.collection_settings import is_remote
 from stackroom.errors import InputError, StorageError
 from stackroom.model.vectors import ModelId
-from stackroom.settings import Settings
+from stackroom.settings import Settings, is_remote
 from stackroom.sources.columns import plain_value
 from stackroom.sources.lance.database import LanceDatabase, require_allowed
 from stackroom.sources.lance.layout import (

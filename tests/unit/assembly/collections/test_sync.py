@@ -16,13 +16,12 @@ from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
 from stackroom.assembly.collections.state import PlaceState, load_state
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.assembly.server_health import ServerHealth
-from stackroom.collection_settings import CollectionSettings
 from stackroom.errors import BusyError, StorageError
 from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.settings import Settings
+from stackroom.settings import CollectionSettings, Settings
 from support.games import GAMES_SPEC
 from support.late import LateModule, require_lance
 from support.libraries import add_rows

@@ -9,9 +9,8 @@ import pytest
 from stackroom.assembly.collections.state import RunSync, load_state, note_problem, sync_tasks
 from stackroom.background.background import Background
 from stackroom.background.task import TaskContext
-from stackroom.collection_settings import CollectionSettings
 from stackroom.errors import BusyError, StorageError
-from stackroom.settings import Settings
+from stackroom.settings import CollectionSettings, Settings
 from support.processes import wait_until
 
 
