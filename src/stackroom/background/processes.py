@@ -1,9 +1,12 @@
-"""Child processes: the only module that starts one.
+"""Child processes, which this module alone starts; the identity of this process, and whether another one has ended.
 
 A child runs with low priority where that is said, has the pipes that are asked for, and is ended by whoever started it.
+An identity is from Linux's `/proc`: boot id, namespace of process ids, and process id. On other platforms, for those of
+other machines or containers, and where the id was given to another process, nothing is certain.
 """
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -178,3 +181,38 @@ def list_children() -> list[tuple[str, int]]:
 def describe_end(exit_code: int) -> str:
     """Return how a process ended, as the end of a sentence."""
     return f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+
+
+PROC = Path("/proc")
+
+
+def place_of_this_process() -> str:
+    """Return host and process id, for messages."""
+    return f"{socket.gethostname()}, process {os.getpid()}"
+
+
+def identity_of_this_process() -> str:
+    """Return the identity of this process; empty where the platform has none."""
+    machine = _machine()
+    return "" if machine is None else f"{machine} {os.getpid()}"
+
+
+def is_certainly_gone(identity: str) -> bool:
+    """Tell whether the process was on this machine and has ended."""
+    machine, _, process = identity.rpartition(" ")
+    if not machine or machine != _machine() or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)  # sends nothing
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)  # one of another user exists
+    return False
+
+
+def _machine() -> str | None:
+    """Return the boot id of this machine and the namespace of its process ids."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {os.readlink(PROC / 'self/ns/pid')}".replace(" ", "/")
+    except OSError:
+        return None

@@ -10,7 +10,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from stackroom.background.background import Background
-from stackroom.background.identity import identity_of_this_process, is_certainly_gone, place_of_this_process
+from stackroom.background.processes import identity_of_this_process, is_certainly_gone, place_of_this_process
 from stackroom.background.task import Task, TaskContext, TaskStatus
 
 FOLDER = "background"

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from stackroom.background.identity import identity_of_this_process, is_certainly_gone, place_of_this_process
+from stackroom.background.processes import identity_of_this_process, is_certainly_gone, place_of_this_process
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, utc_now
 

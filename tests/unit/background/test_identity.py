@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stackroom.background.identity import (
+from stackroom.background.processes import (
     identity_of_this_process,
     is_certainly_gone,
     place_of_this_process,
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.row("Z9")
 
 WAITS = """
 import sys
-from stackroom.background.identity import identity_of_this_process
+from stackroom.background.processes import identity_of_this_process
 print(identity_of_this_process(), flush=True)
 sys.stdin.readline()
 """
@@ -46,7 +46,7 @@ def test_of_other_machines_nothing_is_certain(identity: str) -> None:
 
 def test_where_the_platform_does_not_say_nothing_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     identity = identity_of_this_process()
-    monkeypatch.setattr("stackroom.background.identity._machine", lambda: None)
+    monkeypatch.setattr("stackroom.background.processes._machine", lambda: None)
     assert identity_of_this_process() == ""
     assert not is_certainly_gone(f"{identity}1")
 
