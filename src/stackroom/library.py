@@ -120,9 +120,7 @@ class Library:
     def stamps(self) -> dict[str, Hashable]:
         """Return a token of each complete catalogue that differs when it was described anew or moved; cheap to read."""
         files = (INSTALLED_FILE, DECLARATION_FILE, PLACE_FILE)
-        found = {
-            name: tuple(_stamp_of(f"{self.folder}/{name}/{file}") for file in files) for name in self._list_names()
-        }
+        found = {name: tuple(_stamp_of(f"{self.folder}/{name}/{one}") for one in files) for name in self._list_names()}
         return {name: stamps for name, stamps in found.items() if stamps[0]}
 
     def list_unfinished(self) -> list[str]:
@@ -131,10 +129,8 @@ class Library:
 
     def describe_unfinished(self) -> dict[str, str]:
         """Return the catalogues whose first build has not finished: name → how to continue."""
-        verbs = {
-            name: "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add" for name in self.list_unfinished()
-        }
-        return {name: UNFINISHED.format(verb) for name, verb in verbs.items()}
+        verbs = {one: "init" if (self.folder / one / PACK_FOLDER).is_dir() else "add" for one in self.list_unfinished()}
+        return {one: UNFINISHED.format(verb) for one, verb in verbs.items()}
 
     def check(self) -> dict[str, str]:
         """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""

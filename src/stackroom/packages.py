@@ -11,12 +11,12 @@ The engine reads the value and never hands itself over. Only the declaration is 
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources.abc import Traversable
 from itertools import pairwise
 from pathlib import Path
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 Catalogues: TypeAlias = "Sequence[OpenCatalogue]"
 """The open catalogues that follow one package, at least one."""
 GROUP = "stackroom.catalogues"
-EntryPoints = Iterable[importlib.metadata.EntryPoint]
+EntryPoints = Iterable[EntryPoint]
 
 
 load_target = pkgutil.resolve_name
@@ -120,9 +120,7 @@ class CataloguePackage:
         paths = [Path(str(sample.files)) for sample in self.samples]
         tops = {path.relative_to(own).parts[0] for path in paths if own in path.parents}
         around = (Path(location), *Path(location).parents)
-        return [
-            folder for inside, folder in pairwise(around) if folder.name == own.name and inside.name in tops
-        ]  # fmt: skip
+        return [folder for inside, folder in pairwise(around) if folder.name == own.name and inside.name in tops]
 
     @property
     def spec(self) -> CatalogueSpec:
@@ -138,17 +136,15 @@ class CataloguePackage:
 class PackageRegistry:
     """Finds packages by name. One that cannot be loaded is reported and skipped; the others stay usable."""
 
-    def __init__(
-        self, find_entry_points: Callable[[], EntryPoints] = lambda: importlib.metadata.entry_points(group=GROUP)
-    ) -> None:
+    def __init__(self, find_entry_points: Callable[[], EntryPoints] = lambda: entry_points(group=GROUP)) -> None:
         self._find_entry_points = find_entry_points
         self._loaded: dict[str, CataloguePackage] = {}
         self._problems: dict[str, str] = {}
 
     @cached_property
-    def _entries(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
+    def _entries(self) -> dict[str, list[EntryPoint]]:
         """Entry points by name; several under one name only where they lead to different values."""
-        found: dict[str, dict[str, importlib.metadata.EntryPoint]] = {}
+        found: dict[str, dict[str, EntryPoint]] = {}
         for entry in self._find_entry_points():
             found.setdefault(entry.name, {})[entry.value] = entry
         return {name: list(found[name].values()) for name in sorted(found)}
@@ -161,10 +157,8 @@ class PackageRegistry:
     def get(self, name: str) -> CataloguePackage:
         """Load a package, once; refuse an unknown name, a name that two have, and a package that fails to load."""
         if name not in self._entries:
-            known = ", ".join(self.names) or "none"
-            raise NotFoundError(
-                f"no catalogue package '{name}'{did_you_mean(name, self.names)}; installed packages: {known}"
-            )
+            known, hint = ", ".join(self.names) or "none", did_you_mean(name, self.names)
+            raise NotFoundError(f"no catalogue package '{name}'{hint}; installed packages: {known}")
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
@@ -192,9 +186,7 @@ class PackageRegistry:
         """Return the provider of locations that begin with a prefix and a colon."""
         if not prefix.isalnum():
             return None  # a path, for which no package need be loaded
-        return next(
-            (package.providers[prefix] for package in self.iter_packages() if prefix in package.providers), None
-        )
+        return next((one.providers[prefix] for one in self.iter_packages() if prefix in one.providers), None)
 
     def find_folder_reader(self) -> CataloguePackage | None:
         """Return the package that takes a folder given without --as."""
@@ -222,7 +214,7 @@ class PackageRegistry:
         return package
 
 
-def _distribution(entry: importlib.metadata.EntryPoint) -> str:
+def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else "an unknown distribution"
 
 

@@ -16,12 +16,10 @@ WORDS = load_packaged(__package__, "operations.toml")
 DESCRIPTIONS = load_packaged(__package__, "tools.toml")
 
 
-def declare(
-    name: str, params: type[GenericParams], run: Callable[[OperationCall, Any], Any], **declared: Any
-) -> Operation:
+def declare(name: str, params: type[GenericParams], run: Callable[[OperationCall, Any], Any], **more: Any) -> Operation:
     """Return an operation with its help, endpoint and command as `operations.toml` has them."""
     words = {key: tuple(value) if isinstance(value, list) else value for key, value in WORDS[name].items()}
-    return Operation(name=name, params=params, run=run, **{**declared, **words})
+    return Operation(name=name, params=params, run=run, **{**more, **words})
 
 
 def optional(description: str, **bounds: Any) -> Any:

@@ -223,13 +223,11 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
 
     query = partial(perform, OperationChoice("query_type", QUERIES))
     act = partial(perform, OperationChoice("action", ACTIONS))
-    answer = {"result": JobsActionResult, "text": result_text}
+    told = {"result": JobsActionResult, "text": result_text}
     names = {"job_id": {"type": "string", "enum": sorted(board.specs)}}
     return [
         declare_query_tool("jobs.query", JobsQueryParams, query, result=JobsQueryResult, text=result_text),
-        declare_change_tool(
-            "jobs.action", JobsActionParams, act, action=Action.SERVER_ADMIN, properties=names, **answer
-        ),
+        declare_change_tool("jobs.action", JobsActionParams, act, action=Action.SERVER_ADMIN, properties=names, **told),
     ]
 
 

@@ -156,10 +156,8 @@ class ServerTool:
             case ServerQuery.AUDIT_CHECK:
                 values, notes = check_calls(self._require_audit(), after=params.head)
         end = params.offset + params.limit
-        shown, has_more = rows[params.offset : end], end < len(rows)
-        return ServerResult(
-            query_type=asked, values=values, rows=shown, total=len(rows), has_more=has_more, notes=notes
-        )
+        part, has_more = rows[params.offset : end], end < len(rows)
+        return ServerResult(query_type=asked, values=values, rows=part, total=len(rows), has_more=has_more, notes=notes)
 
     def _require_audit(self) -> AuditLog:
         if self.audit is None:

@@ -339,34 +339,30 @@ def _role_changed(action: str, role: Role) -> UserChanged:
 
 _declare = partial(declare, actions=(Action.MANAGE_PERMISSIONS,))
 _declare_query = partial(_declare, result=UsersResult, cost=Cost.READ, empty=NO_ACCOUNTS)
-_declare_change = partial(
-    _declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",)
-)
+_change = partial(_declare, result=UserChanged, cost=Cost.WRITE, text=changed_text, target="name", arguments=("name",))
 LIST_USERS = _declare_query("account/list_users", ListParams, _list_users)
 GET_USER = _declare_query("account/get_user", NamedUser, _get_user)
-CREATE_USER = _declare_change(
-    "account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True
-)
-SET_PASSWORD = _declare_change(
+CREATE_USER = _change("account/create_user", CreateUser, _create_user, secret="one_time_password", makes_accounts=True)
+SET_PASSWORD = _change(
     "account/set_password", SetPassword, _set_password, secret="one_time_password", check=_require_user
 )
-RESET_PASSWORD = _declare_change("account/reset_password", ResetPassword, _reset_password, secret="one_time_password")
-SET_ROLE = _declare_change("account/set_roles", SetRole, _set_role)
-SET_CATALOGUES = _declare_change("account/set_catalogues", SetCatalogues, _set_catalogues)
-GRANT = _declare_change("account/grant", GrantPermission, partial(_grant_or_revoke, "grant"))
-REVOKE = _declare_change("account/revoke", GrantPermission, partial(_grant_or_revoke, "revoke"))
-DISABLE = _declare_change("account/disable_user", NamedUser, partial(_disable_or_enable, "disable"))
-ENABLE = _declare_change("account/enable_user", NamedUser, partial(_disable_or_enable, "enable"))
-END_SESSIONS = _declare_change("account/end_sessions", NamedUser, _end_sessions)
-DELETE_USER = _declare_change("account/delete_user", NamedUser, _delete_user, check=_require_user)
+RESET_PASSWORD = _change("account/reset_password", ResetPassword, _reset_password, secret="one_time_password")
+SET_ROLE = _change("account/set_roles", SetRole, _set_role)
+SET_CATALOGUES = _change("account/set_catalogues", SetCatalogues, _set_catalogues)
+GRANT = _change("account/grant", GrantPermission, partial(_grant_or_revoke, "grant"))
+REVOKE = _change("account/revoke", GrantPermission, partial(_grant_or_revoke, "revoke"))
+DISABLE = _change("account/disable_user", NamedUser, partial(_disable_or_enable, "disable"))
+ENABLE = _change("account/enable_user", NamedUser, partial(_disable_or_enable, "enable"))
+END_SESSIONS = _change("account/end_sessions", NamedUser, _end_sessions)
+DELETE_USER = _change("account/delete_user", NamedUser, _delete_user, check=_require_user)
 USER_OPERATIONS = (
     *(LIST_USERS, GET_USER, CREATE_USER, SET_PASSWORD, RESET_PASSWORD, SET_ROLE, SET_CATALOGUES),
     *(GRANT, REVOKE, DISABLE, ENABLE, END_SESSIONS, DELETE_USER),
 )
 LIST_ROLES = _declare_query("account/list_roles", ListParams, _list_roles)
-CREATE_ROLE = _declare_change("account/create_role", CreateRole, _create_role, makes_accounts=True)
-UPDATE_ROLE = _declare_change("account/change_role", UpdateRole, _update_role)
-DELETE_ROLE = _declare_change("account/delete_role", NamedRole, _delete_role)
+CREATE_ROLE = _change("account/create_role", CreateRole, _create_role, makes_accounts=True)
+UPDATE_ROLE = _change("account/change_role", UpdateRole, _update_role)
+DELETE_ROLE = _change("account/delete_role", NamedRole, _delete_role)
 ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
 QUERIES = OperationChoice("query_type", {"list": LIST_USERS, "get": GET_USER, "roles": LIST_ROLES})
 _OF_USERS = {"create": CREATE_USER, "delete": DELETE_USER, "set_role": SET_ROLE, "set_catalogues": SET_CATALOGUES}

@@ -208,9 +208,7 @@ class ServerHealth:
         if control is not None:
             checks[CONTROL_DATABASE] = (CONTROL_DATABASE, partial(_check_control, control))
             checks[JOBS] = ("history of jobs", partial(self._check_jobs, control))
-        self._checks = {
-            part: BoundedCheck(check, name=name, fresh_s=fresh_s[part]) for part, (name, check) in checks.items()
-        }
+        self._checks = {one: BoundedCheck(run, name=name, fresh_s=fresh_s[one]) for one, (name, run) in checks.items()}
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""

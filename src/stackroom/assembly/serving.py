@@ -81,12 +81,10 @@ class ToolboxBuilder:
     server_tools: ServerTools
     note_problems: Callable[[str, Sequence[Problem]], None]
 
-    def build(
-        self, listed: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()
-    ) -> Toolbox:
+    def build(self, shown: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()) -> Toolbox:
         """Return the tools over these catalogues, and the server's; a call about an absent one fails with its name."""
-        behind = self._build([*listed, *absent]) if absent else None
-        toolbox = self._build(listed, behind=behind)
+        behind = self._build([*shown, *absent]) if absent else None
+        toolbox = self._build(shown, behind=behind)
         toolbox.unserved = tuple(unserved)
         return toolbox
 

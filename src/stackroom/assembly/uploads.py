@@ -289,9 +289,7 @@ class Uploads:
             if table.state is not TableState.FAILED:
                 raise ConflictError("only a table that could not be built is built again; wait, or send another file")
             given = request.body.options.items()
-            table.options = tuple(
-                f"--{name}" if name == "accept-losses" else f"--{name}={text}" for name, text in given
-            )
+            table.options = tuple(f"--{key}" if key == "accept-losses" else f"--{key}={text}" for key, text in given)
             self._start(table)
         return TableResult.model_validate(table)
 

@@ -72,9 +72,7 @@ def list_threads() -> list[str]:
 class BoundedCheck:
     """Runs a check that returns a problem, or None where all is well."""
 
-    def __init__(
-        self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = 1.0
-    ) -> None:
+    def __init__(self, check: Callable[[], str | None], *, name: str, fresh_s: float = 2.0, wait_s: float = 1) -> None:
         self._check = check
         self._name = name
         self._fresh_s = fresh_s

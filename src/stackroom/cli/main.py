@@ -59,9 +59,7 @@ class Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
         if brought := find_package_commands():
             with formatter.section("Commands of catalogue packages"):
-                formatter.write_dl(
-                    [(name, f"From {entry.module.rpartition('.')[0]}.") for name, entry in brought.items()]
-                )
+                formatter.write_dl([(name, f"From {one.module.rpartition('.')[0]}.") for name, one in brought.items()])
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where the documentation is: with the server, and at the address that the wheel states, if any."""

@@ -76,7 +76,7 @@ def eval_command(
             _refuse(of_folder, f"{target} has questions in TOML", "is for a judged collection")
             _ask_questions(app, Path(target), as_json=as_json)
         else:
-            _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
+            _judge_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
     app.library.get_installed(target)
@@ -151,9 +151,7 @@ def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:
         raise InputError(f"{what}, and {given[0]} {purpose}; leave it out")
 
 
-def _evaluate_folder(
-    app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool
-) -> None:
+def _judge_folder(app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool) -> None:
     """Measure every search method on a judged collection, and print the figures."""
     choice = want_evaluated_model(app, model)
     require_model(app, choice, quiet=as_json)

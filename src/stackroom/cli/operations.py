@@ -56,13 +56,9 @@ def find_control() -> Iterator[Control | None]:
         yield control
 
 
-def perform(
-    control: Control, operation: str, target: str, parameters: Mapping[str, Any], work: Callable[[], ResultT]
-) -> ResultT:
+def perform(control: Control, name: str, target: str, noted: Mapping[str, Any], work: Callable[[], ResultT]) -> ResultT:
     """Do a change, and write to the audit that it was done, or why it failed."""
-    ask = CallContext(
-        principal=LOCAL_USER, via="cli", operation=operation, target=target, parameters=parameters, cost=Cost.WRITE
-    )
+    ask = CallContext(principal=LOCAL_USER, via="cli", operation=name, target=target, parameters=noted, cost=Cost.WRITE)
     return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)
 
 
@@ -101,7 +97,7 @@ def _build_command(operation: Operation, open_board: OpenBoard | None = None) ->
     command = click.Command(
         operation.command.rpartition(" ")[2],
         params=taken,
-        callback=partial(_run_command, operation, open_board),
+        callback=partial(_run, operation, open_board),
         help="\n\n".join([operation.summary, *details, example]),
     )
     return json_option(command)
@@ -154,14 +150,12 @@ def _has_type(annotation: Any, wanted: type) -> bool:
     return is_wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
 
 
-def _run_command(
-    operation: Operation, open_board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any
-) -> None:
+def _run(operation: Operation, board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any) -> None:
     """Run an operation on this library, and print its result."""
     values = _values_of(typed)
     params = validate_fields(operation.params, values)
     if operation.check is not None:
-        with _opened(operation, open_board, to_read=True) as (_control, call):
+        with _opened(operation, board, to_read=True) as (_control, call):
             operation.check(call, params)
     if operation.question and not yes:
         question = operation.question.format(**values)
@@ -173,7 +167,7 @@ def _run_command(
         password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
         params = params if password is None else validate_fields(operation.params, {**values, "password": password})
     is_read = operation.cost is Cost.READ
-    with _opened(operation, open_board, to_read=is_read) as (control, call):
+    with _opened(operation, board, to_read=is_read) as (control, call):
         work = partial(operation.perform, call, params)
         if is_read:
             result = work()
@@ -203,9 +197,7 @@ def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(
-    operation: Operation, open_board: OpenBoard | None, *, to_read: bool
-) -> Iterator[tuple[Control, OperationCall]]:
+def _opened(operation: Operation, board: OpenBoard | None, *, to_read: bool) -> Iterator[tuple[Control, OperationCall]]:
     """Open the library for an operation; to read it where there are no accounts, as if they were empty."""
     library = Library(load_settings().catalogues_folder)
     with ExitStack() as stack:
@@ -220,7 +212,7 @@ def _opened(
             identity=identity_of(),
             opened_control=control,
             catalogues=lambda: [installed.name for installed in library.list_installed()],
-            open_board=cache(partial(open_board, control)) if open_board else None,
+            open_board=cache(partial(board, control)) if board else None,
             opened_library=library,
         )
         try:

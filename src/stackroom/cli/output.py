@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 import orjson
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -24,10 +24,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, ti
     if not console.is_terminal:
         cells = [list(headings), *([safe_line(str(cell)) for cell in row] for row in rows)]
         widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-        padded = (
-            [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)] for row in cells
-        )
-        lines = [*filter(None, [heading]), *(BETWEEN_COLUMNS.join(row).rstrip() for row in padded)]
+        padded = (BETWEEN_COLUMNS.join(map(set_cell_size, row, widths)).rstrip() for row in cells)
+        lines = [*filter(None, [heading]), *padded]
         console.print(Text("\n".join(lines)), soft_wrap=True)
         return
     title_text = None if heading is None else Text(heading)

@@ -111,12 +111,10 @@ def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
 
 
 @contextmanager
-def build_progress(
-    label: str, *, total: int | None = None, hidden: bool, when_searchable: str = ""
-) -> Iterator[Report]:
+def build_progress(name: str, *, total: int | None = None, hidden: bool, when_searchable: str = "") -> Iterator[Report]:
     """Show the progress of a build; `when_searchable` is said when its records can be searched."""
     waiting = [when_searchable] if when_searchable else []
-    with progress_line(label, hidden=hidden) as line:
+    with progress_line(name, hidden=hidden) as line:
 
         def report(done: IngestReport) -> None:
             if done.to_embed and done.rows and waiting:

@@ -42,10 +42,7 @@ def _reading(choice: str, known: Sequence[str], convert: Callable[[str], Any]) -
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "types": {
-        "callback": _reading("type", TYPES, FieldType),
-        "help": f"The type of a column: {', '.join(TYPES)}.",
-    },
+    "types": {"callback": _reading("type", TYPES, FieldType), "help": f"The type of a column: {', '.join(TYPES)}."},
     "roles": {
         "callback": _reading("role", [*ROLES, NONE], lambda name: None if name == NONE else FieldRole(name)),
         "help": f"The role of a column: {', '.join(ROLES)}, none.",

@@ -379,12 +379,10 @@ class Gate:
         self.refuse(context, answered)
         return answered
 
-    def _look_up(
-        self, call: _ToolCall, read_versions: Callable[[], Versions | None]
-    ) -> tuple[Answer | None, _CacheKey | None]:
+    def _look_up(self, call: _ToolCall, read: Callable[[], Versions | None]) -> tuple[Answer | None, _CacheKey | None]:
         """Return the cached answer of a call, and the key to keep one by; neither where it cannot be cached."""
         may_cache = self.cache is not None and call.tool.may_cache(call.params)
-        versions = read_versions() if may_cache else None
+        versions = read() if may_cache else None
         if versions is None or self.cache is None:
             return None, None
         key = call.key_at(versions, self._failures())

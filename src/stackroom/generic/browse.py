@@ -17,7 +17,7 @@ from stackroom.generic.aggregate import (
     aggregate_lines,
     groupable_fields,
 )
-from stackroom.generic.shapes import DescribedField, DrawnParams, ForPages, LeftOut, when_known
+from stackroom.generic.shapes import DescribedField, DrawnParams, ForPages, LeftOut, Number, when_known
 from stackroom.ingest.ledger import list_changes
 from stackroom.library import LEDGER_FILE
 from stackroom.model.scope import WHOLE, Scope
@@ -328,9 +328,7 @@ def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[st
     return {**dict(found), "list_with": list_with}
 
 
-def number_ranges(
-    reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]
-) -> dict[str, dict[str, float | int | str]]:
+def number_ranges(reader: ShelfReader, scope: Scope, fields: Iterable[FieldSpec]) -> dict[str, dict[str, Number]]:
     """Return the least and the greatest value of those of these fields that are filtered by a range and have any."""
     ranged = [field for field in fields if field.filter is FilterKind.RANGE]
     keys = reader.scan(scope=scope, limit=MOST_RECORDS) if ranged else []

@@ -136,14 +136,12 @@ def _placed(view: CatalogueView, record: Record, rank: int | None, *, page: int,
     }
 
 
-def _left_out(
-    label_of: Label, found: KeyedRecord, failed: Sequence[Condition], place: int | None, sentence: str
-) -> list[str]:
+def _left_out(label: Label, found: KeyedRecord, failed: Sequence[Condition], place: int | None, cut: str) -> list[str]:
     """Return a sentence for each condition that a record does not meet, and what would be without them."""
     if not failed:
-        return [sentence] if sentence else []
-    otherwise = f"number {place}" if place else f"out all the same: {sentence}"
-    return [*(_unmet(label_of, found, condition) for condition in failed), f"otherwise it would be {otherwise}"]
+        return [cut] if cut else []
+    otherwise = f"number {place}" if place else f"out all the same: {cut}"
+    return [*(_unmet(label, found, condition) for condition in failed), f"otherwise it would be {otherwise}"]
 
 
 def _unmet(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
@@ -224,14 +222,12 @@ class WhyParams(GenericParams):
     arguments: dict[str, Any] = Field(description="Arguments of that call")
 
 
-def explain_call(
-    found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, asked: WhyParams
-) -> ExplainResult:
+def explain_call(found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, call: WhyParams) -> ExplainResult:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     view, record = found
-    tool = _explained_tool(tools, asked.tool)
+    tool = _explained_tool(tools, call.tool)
     try:
-        params: Any = validate_arguments(tool, asked.arguments)
+        params: Any = validate_arguments(tool, call.arguments)
     except InputError as error:
         raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error
     if tool.reads and view.name not in tool.reads(params):

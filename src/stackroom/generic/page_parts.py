@@ -239,11 +239,9 @@ LATEST_CHANGES = 100
 TAGS_SHOWN = 3
 
 
-def describe_catalogues(
-    views: ByCatalogue[CatalogueView], everything: ScopeRequest, media: CallerMedia
-) -> BrowseResult:
+def describe_catalogues(views: ByCatalogue[CatalogueView], whole: ScopeRequest, media: CallerMedia) -> BrowseResult:
     """Return every catalogue in short; one that cannot be read is only named."""
-    each = ask_each(views.found, lambda view: _describe_catalogue(view, scope_of(view, everything)[0], media))
+    each = ask_each(views.found, lambda view: _describe_catalogue(view, scope_of(view, whole)[0], media))
     unread = [*views.skipped, *each.skipped]
     return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
 
@@ -251,7 +249,7 @@ def describe_catalogues(
 def _describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -> BrowsedCatalogue:
     """Return a catalogue in short; `scope` is that of a list without filters."""
     first = [one.record for one in list_keys(view, plain_reading(EVERY, scope)).page(0, SAMPLES).page]
-    title_of, seen = view.spec.title_of, Scope(visibility=scope.visibility)
+    title_of, name, seen = view.spec.title_of, view.name, Scope(visibility=scope.visibility)
     overview = CatalogueOverview(
         summary=view.spec.summary,
         kinds=list(view.spec.kinds),
@@ -260,9 +258,7 @@ def _describe_catalogue(view: CatalogueView, scope: Scope, media: CallerMedia) -
         has_vectors=view.reader.model is not None,
         has_audio=media.has_audio_of(view.name),
         samples=_sample_queries(view, scope, first),
-        first=[
-            FirstRecord(title=title_of(one), kind=one.kind, image=find_image(view.name, one.id, media)) for one in first
-        ],
+        first=[FirstRecord(title=title_of(one), kind=one.kind, image=find_image(name, one.id, media)) for one in first],
         changed_at=_changed_at(view, seen),
         fields=_describe_fields(view.spec),
     )

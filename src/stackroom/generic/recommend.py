@@ -107,11 +107,9 @@ def recommend_by_taste(
     )
 
 
-def place_by_taste(
-    view: CatalogueView, principal: Principal, params: RecommendParams, about: RecordId
-) -> Placing | None:
+def place_by_taste(view: CatalogueView, principal: Principal, params: RecommendParams, of: RecordId) -> Placing | None:
     """Return the place of one record among the recommendations for a taste."""
-    _, answer, _ = _recommended(view, principal, params, about=about)
+    _, answer, _ = _recommended(view, principal, params, about=of)
     return answer.placing
 
 

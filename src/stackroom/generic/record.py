@@ -129,9 +129,7 @@ def url_of(spec: CatalogueSpec, catalogue: str, record: Record) -> str:
     return find_page(record, spec) or uri_of(catalogue, record.id)
 
 
-def shape_tile(
-    spec: CatalogueSpec, catalogue: str, record: Record, media: CallerMedia, *, has_cells: bool = False
-) -> Tile:
+def shape_tile(spec: CatalogueSpec, name: str, record: Record, media: CallerMedia, *, has_cells: bool = False) -> Tile:
     """Return a record as pages draw it."""
     line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
     told = [field for field in told_fields(record, spec) if field not in line]
@@ -144,8 +142,8 @@ def shape_tile(
             TileField(field=field.name, label=spec.labels[field.name], value=short_value(record.get(field.name), field))
             for field in told
         ],
-        image=find_image(catalogue, record.id, media),
-        audio=media.find_file_in(catalogue, record.id, MediaKind.AUDIO) is not None,
+        image=find_image(name, record.id, media),
+        audio=media.find_file_in(name, record.id, MediaKind.AUDIO) is not None,
         cells={field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
         if has_cells
         else None,
@@ -214,12 +212,10 @@ def draw_record(view: CatalogueView, record: Record, scope: Scope, media: Caller
     related, relations = [one for one in found if one.records], view.spec.relations
     shown, form = {one.name for one in related}, RecordForm(media=media)
     by_pages = [view.spec.recommend.related.field] if view.spec.recommend and RELATED in shown else []
-    copied = [relation.copies for relation in relations if label_of(relation.copies) in shown]
+    copied = [one.copies for one in relations if label_of(one.copies) in shown]
     return {
         "tile": shape_tile(view.spec, view.name, record, media),
-        "fields": shape_fields(
-            view.catalogue, record, related={*(relation.field for relation in relations), *copied, *by_pages}
-        ),
+        "fields": shape_fields(view.catalogue, record, related={*(one.field for one in relations), *copied, *by_pages}),
         "relations": [
             Relation(
                 name=some.name,

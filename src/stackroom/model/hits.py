@@ -29,9 +29,7 @@ class Ranking:
     @property
     def best(self) -> tuple[Scored, ...]:
         """The same as pairs."""
-        return tuple(
-            Scored(Key(key), score) for key, score in zip(self.keys.tolist(), self.scores.tolist(), strict=True)
-        )
+        return tuple(map(Scored, map(Key, self.keys.tolist()), self.scores.tolist()))
 
 
 def build_ranking(keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None) -> Ranking:

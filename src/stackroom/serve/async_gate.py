@@ -54,12 +54,10 @@ class Caller:
     tool_names: ToolNames | None = None  # the form of tool names that the address asks for
     begun: PendingCall[Answer] | None = None  # the call of their request, where the transport has begun it
 
-    def asking(
-        self, operation: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
-    ) -> CallContext:
+    def asking(self, name: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ) -> CallContext:
         """Return an operation of theirs, as it is audited."""
         return CallContext(
-            principal=self.principal, via=self.via, operation=operation, target=target, parameters=parameters, cost=cost
+            principal=self.principal, via=self.via, operation=name, target=target, parameters=parameters, cost=cost
         )
 
 
@@ -231,12 +229,10 @@ class AsyncGate:
         self._workers = workers
         self._throttle = throttle or RefusalThrottle()
 
-    async def run(
-        self, principal: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None
-    ) -> ResultT:
+    async def run(self, who: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None) -> ResultT:
         """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is audited."""
         gate = await self._load()
-        return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
+        return await self._work(gate, lambda: work(gate), of=who.name, noted=noted)
 
     async def introduce(self, principal: Principal, *, is_plain: bool) -> str:
         """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
@@ -284,13 +280,11 @@ class AsyncGate:
         begin = partial(gate.begin_read, caller.principal, uri, via=caller.via)
         return await self._finish(gate, await self._begin(gate, caller, begin))
 
-    async def _begin(
-        self, gate: Gate, caller: Caller, begin: Callable[[], PendingCall[ResultT]]
-    ) -> PendingCall[ResultT]:
+    async def _begin(self, gate: Gate, caller: Caller, ask: Callable[[], PendingCall[ResultT]]) -> PendingCall[ResultT]:
         """Begin a call, and note whether it exceeds the rate limit."""
         name = caller.principal.name
         try:
-            pending = await anyio.to_thread.run_sync(begin) if gate.limit_waits else begin()
+            pending = await anyio.to_thread.run_sync(ask) if gate.limit_waits else ask()
         except RateLimitedError:
             self._throttle.note(name, is_refused=True)
             raise

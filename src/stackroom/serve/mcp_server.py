@@ -196,16 +196,14 @@ class Handlers:
                 if isinstance(answered, RateLimitedError):
                     raise answered
 
-    async def discover(
-        self, server: Server[Any], context: Context, _params: types.RequestParams | None
-    ) -> types.DiscoverResult:
+    async def discover(self, server: Server[Any], ctx: Context, _: types.RequestParams | None) -> types.DiscoverResult:
         """Describe the server (from 2026-07-28)."""
-        capabilities = server.get_capabilities(protocol_version=context.protocol_version)
+        capabilities = server.get_capabilities(protocol_version=ctx.protocol_version)
         capabilities.resources = types.ResourcesCapability(subscribe=False, list_changed=False)
         return types.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS),
             capabilities=capabilities,
-            instructions=await self._instructions(context),
+            instructions=await self._instructions(ctx),
             cache_scope="private",
             _meta={types.SERVER_INFO_META_KEY: server.server_info_stamp},
         )
@@ -264,12 +262,10 @@ class Handlers:
         listed = [template_entry(resource) for resource in templates]
         return types.ListResourceTemplatesResult(resource_templates=listed, cache_scope="private")
 
-    async def read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Read a resource."""
         with protocol_errors():
-            caller = self._callers(context)
+            caller = self._callers(ctx)
             if params.uri == hits_view.URI:
                 asked = caller.asking("resources/read", hits_view.URI, {})
                 contents = await self._gate.perform(asked, lambda _gate: hits_view.view_contents())

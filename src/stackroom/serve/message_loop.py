@@ -30,11 +30,10 @@ The limit is per connection: a caller who stops reading one connection is still 
 Receive = Callable[[], Awaitable[bytes | str | types.JSONRPCMessage | None]]
 """Returns the next message, or None at the end."""
 Send = Callable[[str], Awaitable[None]]
+FindCaller = Callable[[], Awaitable[Caller]]
 
 
-async def serve_messages(
-    server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]
-) -> None:
+async def serve_messages(server: Server[Any], receive: Receive, send: Send, caller: FindCaller) -> None:
     """Serve until there are no more messages; `caller` is called for each message, since rights may change."""
     connection = _Connection(send, getattr(server, "direct", None))
     incoming: Any = connection.iter_messages(receive, caller)
@@ -61,9 +60,7 @@ class _Connection:
         self._revision: str | None = None
         """The revision of the session; None before it has begun, and where there is none."""
 
-    async def iter_messages(
-        self, receive: Receive, find_caller: Callable[[], Awaitable[Caller]]
-    ) -> AsyncGenerator[SessionMessage, None]:
+    async def iter_messages(self, receive: Receive, find_caller: FindCaller) -> AsyncGenerator[SessionMessage, None]:
         """Yield the messages for the SDK, each with its caller, when there is room for it."""
         while (raw := await receive()) is not None:
             with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends

@@ -179,14 +179,12 @@ def _in_brackets(part: Part) -> str:
     return f"{first} ({', '.join(rest)})" if rest else first
 
 
-def _tool_by_method(*, name: str, run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
+def _method_tool(*, name: str, run: Callable[..., ToolResult], **declared: Any) -> ToolSpec:
     """Return a tool; its method's annotations and docstring are its shapes and description, unless these are given."""
     hints = getattr(run, "__annotations__", {})
     known = {"description": run.__doc__, "params": hints.get("params"), "result": hints.get("return")}
     return ToolSpec(name=name, run=run, **{**known, **declared})
 
 
-catalogue_tool = partial(
-    _tool_by_method, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text
-)
+catalogue_tool = partial(_method_tool, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text)
 """Declares a tool that only reads catalogues; its answers are cached."""

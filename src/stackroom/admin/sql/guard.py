@@ -271,9 +271,7 @@ class _Run:
             raise _Refused(Verdict.DENIED, self._denial("what changes something"))
         return True
 
-    def _authorise(
-        self, action: int, first: str | None, second: str | None, schema: str | None, _in: str | None
-    ) -> int:
+    def _authorise(self, action: int, first: str | None, second: str | None, schema: str | None, _: str | None) -> int:
         """Implement SQLite's authorizer: everything that is not known to be harmless is denied."""
         if action in (apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE):
             is_allowed, what = True, ""

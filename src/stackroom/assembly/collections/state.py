@@ -71,9 +71,7 @@ class PlaceState:
 
     def problems(self) -> dict[str, str]:
         """Return the collections that are not as they should be, each with the reason."""
-        return {
-            collection.name: collection.problem for collection in self.collections if collection.problem is not None
-        }
+        return {one.name: one.problem for one in self.collections if one.problem is not None}
 
 
 def find_place(settings: Settings) -> str | None:

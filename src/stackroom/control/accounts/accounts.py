@@ -375,9 +375,7 @@ def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
 
 def _has_admin(connection: Connection) -> bool:
     """Tell whether an enabled user has every permission and no list of catalogues: only such a user manages all."""
-    by_role = select(user_roles.c.user_id, role_actions.c.action).join(
-        role_actions, role_actions.c.role == user_roles.c.role
-    )
+    by_role = select(user_roles.c.user_id, role_actions.c.action).where(role_actions.c.role == user_roles.c.role)
     allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
     holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(rules.EVERYTHING))
     enabled = select(users).where(users.c.disabled.is_(False), users.c.id.in_(holding_all))

@@ -112,9 +112,8 @@ def get_user(connection: Connection, name: str) -> User:
     user = find_user(connection, name)
     if user is None:
         known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
-        raise NotFoundError(
-            f"no user {name[:80]!r}{did_you_mean(fold_name(name), known)}; list the users for their names"
-        )
+        hint = did_you_mean(fold_name(name), known)
+        raise NotFoundError(f"no user {name[:80]!r}{hint}; list the users for their names")
     return user
 
 

@@ -100,7 +100,7 @@ class PostgresAddress:
         """The password, which no message may have."""
         return str(self.parameters.get("password") or "")
 
-    def connect(self, *, autocommit: bool = False) -> "psycopg.Connection[Any]":
+    def connect(self, *, autocommit: bool = False) -> psycopg.Connection[Any]:
         """Connect to the host that can be written."""
         connection = psycopg.connect(make_conninfo("", **self.parameters), autocommit=autocommit)
         connection.execute(f"SET lock_timeout = '{TIMEOUT_S}s'")
@@ -139,9 +139,7 @@ class _Request:
 class RoundTrips:
     """Look-ups of many threads over one connection; those that wait together share a round trip."""
 
-    def __init__(
-        self, connect: Callable[[], "psycopg.Connection[Any]"], *, describe: Callable[[Exception], str]
-    ) -> None:
+    def __init__(self, connect: Callable[[], psycopg.Connection[Any]], *, describe: Callable[[Exception], str]) -> None:
         """`describe` returns an error as text for the log, without secrets."""
         self._connect = connect
         self._describe = describe
@@ -233,7 +231,7 @@ class RoundTrips:
         for request in requests:
             request.version = (self._connections, int(number))
 
-    def _count(self, connection: "psycopg.Connection[Any]", takes: Sequence[_Request]) -> Iterable[tuple[int]]:
+    def _count(self, connection: psycopg.Connection[Any], takes: Sequence[_Request]) -> Iterable[tuple[int]]:
         """Count calls, and look the version up in the same round trip."""
         keys = sorted({zlib.crc32(str(request.key).encode()) - 2**31 for request in takes})
         is_due = time.monotonic() >= self._prune_at

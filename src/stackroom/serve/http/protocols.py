@@ -55,7 +55,7 @@ def build_protocol_app(
             _require_own_page(request.headers)
             identity = await logins.identify(endpoint, protocol, request, first)
             request.scope[CALLER] = Caller(principal=identity.principal, via="rest", identity=identity)
-            return await run(await _validated(service, endpoint, request, sent))
+            return await run(await _checked(service, endpoint, request, sent))
         except ExpectedError as error:
             return _refusal(error, protocol.reply_error(error, first))
 
@@ -80,9 +80,7 @@ def _refusal(error: ExpectedError, reply: TextReply) -> Response:
     return response
 
 
-async def _validated(
-    service: Service, endpoint: Endpoint, request: Request, sent: Mapping[str, list[str]]
-) -> ServerRequest:
+async def _checked(service: Service, endpoint: Endpoint, request: Request, sent: dict[str, list[str]]) -> ServerRequest:
     """Return a request with its parameters as declared; one that has not its form is audited."""
     given = {name: values if len(values) > 1 else values[0] for name, values in sent.items()}
     try:

@@ -129,13 +129,11 @@ def _list_reply(result: EndpointResult) -> Response:
     return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)
 
 
-_declare = partial(EndpointSpec, "GET", tag="resources")
+_get = partial(EndpointSpec, "GET", tag="resources")
 REST_ENDPOINTS = (
     EndpointSpec("POST", TOOL_PATH, call_tool, tag="tools"),
     EndpointSpec("GET", "/v1/tools", list_tools, tag="tools", result=ToolsResult),
-    _declare(
-        "/v1/resources", list_resources, query=ResourcesParams, result=ResourcesResult, operation="resources/list"
-    ),
-    _declare("/v1/resource-templates", list_resource_templates, result=TemplatesResult),
-    _declare("/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"),
+    _get("/v1/resources", list_resources, query=ResourcesParams, result=ResourcesResult, operation="resources/list"),
+    _get("/v1/resource-templates", list_resource_templates, result=TemplatesResult),
+    _get("/v1/resources/read", read_resource, query=ReadParams, media_type="*/*", operation="resources/read"),
 )

@@ -71,9 +71,7 @@ class Service:
         scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
         return self.settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
 
-    async def refused(
-        self, request: Request, operation: str, error: ExpectedError, *, target: str = ""
-    ) -> ExpectedError:
+    async def refused(self, request: Request, name: str, error: ExpectedError, *, target: str = "") -> ExpectedError:
         """Audit a request that is refused by an error, and return the error that it is answered with."""
         caller: Caller | None = request.scope.get(CALLER)
         if caller is None:
@@ -82,7 +80,7 @@ class Service:
             except RateLimitedError:
                 return error
         problem = {"problem": error.message}  # no value of a body is in it
-        answered = await self.gate.refuse_invalid((caller or STRANGER).asking(operation, target, problem), error)
+        answered = await self.gate.refuse_invalid((caller or STRANGER).asking(name, target, problem), error)
         return answered if isinstance(answered, RateLimitedError) else error
 
 
