@@ -212,12 +212,12 @@ def _list_access(call: OperationCall, _params: GenericParams) -> AccessResult:
     return AccessResult(catalogues=[_access_row(call, name, restricted.get(name)) for name in names])
 
 
-def _require_catalogue(call: OperationCall, params: NamedCatalogue) -> None:
+def _require_seen(call: OperationCall, params: NamedCatalogue) -> None:
     call.require_catalogue(params.catalogue)
 
 
 def _restrict(call: OperationCall, params: RestrictCatalogue) -> AccessRow:
-    _require_catalogue(call, params)
+    _require_seen(call, params)
     restriction = call.control.access.restrict(call.principal, params.catalogue, users=params.users, roles=params.roles)
     return _access_row(call, params.catalogue, restriction)
 
@@ -246,7 +246,7 @@ def _access_text(row: AccessRow) -> str:
     return f"'{row.catalogue}' is for {', '.join(names) or 'nobody'}, and for those with ServerAdmin"
 
 
-_declare_access = partial(declare, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
+_access = partial(declare, result=AccessRow, actions=MANAGES_ACCESS, cost=Cost.WRITE, text=_access_text)
 _declare_of_all = partial(declare, actions=(), cost=Cost.WRITE)
 LIST_TOKENS = _declare_of_all("account/list_tokens", ListTokens, _list_tokens, result=TokensResult, cost=Cost.READ)
 CREATE_TOKEN = _declare_of_all(
@@ -257,9 +257,7 @@ REVOKE_TOKEN = _declare_of_all(
 )
 ACCESS_READ = {"actions": MANAGES_ACCESS, "cost": Cost.READ, "needs_accounts": False}
 LIST_ACCESS = declare("account/list_access", GenericParams, _list_access, result=AccessResult, **ACCESS_READ)
-RESTRICT = _declare_access(
-    "account/restrict_catalogue", RestrictCatalogue, _restrict, check=_require_catalogue, makes_accounts=True
-)
-OPEN = _declare_access("account/open_catalogue", NamedCatalogue, _open, check=_require_known)
+RESTRICT = _access("account/restrict_catalogue", RestrictCatalogue, _restrict, check=_require_seen, makes_accounts=True)
+OPEN = _access("account/open_catalogue", NamedCatalogue, _open, check=_require_known)
 TOKEN_OPERATIONS = (LIST_TOKENS, CREATE_TOKEN, REVOKE_TOKEN)
 ACCESS_OPERATIONS = (LIST_ACCESS, RESTRICT, OPEN)

@@ -162,19 +162,18 @@ def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
 
 
 def _enable_or_disable(enabled: bool, call: OperationCall, params: NamedJob) -> JobsActionResult:
-    call.board.set_enabled(params.job_id, enabled=enabled)
+    call.board.change(params.job_id, enabled=enabled)
     return _acted(call, params, "enabled" if enabled else "disabled: it runs only when it is triggered")
 
 
 def _cancel(call: OperationCall, params: NamedJob) -> JobsActionResult:
     run = call.board.cancel(params.job_id)
-    return _acted(
-        call, params, f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
-    )
+    ended = "ends at its next checkpoint" if run.is_live else "is taken from the queue"
+    return _acted(call, params, f"run {run.id} {ended}")
 
 
 def _schedule(call: OperationCall, params: ScheduleJob) -> JobsActionResult:
-    status = call.board.set_schedule(params.job_id, params.schedule)
+    status = call.board.change(params.job_id, schedule=params.schedule)
     return _acted(call, params, f"scheduled: {status.timing.schedule.text}")
 
 

@@ -34,8 +34,7 @@ class QueryResult(RowsResult):
 
 def rows_text(result: RowsResult) -> str:
     """Return an answer as text: its other values, then its rows, a line each."""
-    others = result.model_copy(update={"rows": []})
-    return "\n".join([result_text(others), *map(fields_text, result.rows)])
+    return "\n".join([result_text(result.model_copy(update={"rows": []})), *map(fields_text, result.rows)])
 
 
 def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> datetime:

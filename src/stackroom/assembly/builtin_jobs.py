@@ -352,9 +352,8 @@ def _refresh(app: App, is_wanted: Callable[[Source], bool], context: JobContext)
     by_name = {str(source): source for source in list_sources(app) if is_wanted(source)}
 
     def refresh(name: str) -> str:
-        return _summary(
-            refresh_from_source(app, by_name[name], lambda count: context.progress(count, None, f"reading {name}"))
-        )
+        report = refresh_from_source(app, by_name[name], lambda rows: context.progress(rows, None, f"reading {name}"))
+        return _summary(report)
 
     _each(context, "reading", list(by_name), refresh)
 

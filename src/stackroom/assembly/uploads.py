@@ -421,8 +421,7 @@ def _owner(request: EndpointRequest[Any, Any]) -> str:
 def require_table(file: str) -> str:
     """Return the safe form of a file's name; refuse one whose suffix is of no table."""
     bare = PureWindowsPath(PurePosixPath(file).name).name
-    shortened = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore")
-    safe = shortened.strip("._-")
+    safe = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore").strip("._-")
     if not is_table_file(Path(safe)):
         raise InputError(
             f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "

@@ -139,17 +139,14 @@ class RemoteServer:
 def local_server(home: Path, catalogues: Sequence[str], *, plain_names: bool = False) -> dict[str, Any]:
     """Return the command that starts this Stackroom on this library, over standard input and output."""
     command, *args = find_command()
-    names = {"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {}
-    env = {"STACKROOM_HOME": str(home.absolute()), **names}
+    env = {"STACKROOM_HOME": str(home.absolute()), **({"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {})}
     return {"command": command, "args": [*args, "serve", *catalogues], "env": env}
 
 
 def find_command() -> list[str]:
     """Return the command of the Stackroom that runs, which needs no search path."""
     beside = shutil.which(NAME, path=str(Path(sys.executable).absolute().parent))
-    if beside is not None:
-        return [beside]
-    return [str(Path(sys.executable).absolute()), "-m", NAME]
+    return [beside] if beside is not None else [str(Path(sys.executable).absolute()), "-m", NAME]
 
 
 def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteServer:

@@ -381,7 +381,7 @@ class Gate:
 
     def _look_up(self, call: _ToolCall, read: Callable[[], Versions | None]) -> tuple[Answer | None, _CacheKey | None]:
         """Return the cached answer of a call, and the key to keep one by; neither where it cannot be cached."""
-        may_cache = self.cache is not None and call.tool.may_cache(call.params)
+        may_cache = self.cache is not None and call.tool.cacheable and not call.tool.reads_more(call.params)
         versions = read() if may_cache else None
         if versions is None or self.cache is None:
             return None, None

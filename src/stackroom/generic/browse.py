@@ -29,7 +29,7 @@ from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each, promise_notes
 from stackroom.tools.filters import shown_number
 from stackroom.tools.merge import CatalogueScopes
-from stackroom.tools.reading import list_query, words_of_list
+from stackroom.tools.reading import EVERY, words_of_list
 from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
@@ -323,7 +323,7 @@ def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[st
         start=params.start,
         limit=params.page_size,
     ).parts()
-    query = list_query(words_of_list(params.query or ""))
+    query = f"{EVERY} {words_of_list(params.query or '')}".strip()  # that lists the records with all of these words
     list_with = ListWith(catalogue=view.name, query=query, exclude=params.exclude or None)
     return {**dict(found), "list_with": list_with}
 

@@ -15,7 +15,7 @@ from stackroom.generic.shapes import DrawnParams, ForPages, RecordsResult, Shown
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
-from stackroom.recommend.recommender import Placing, Recommendations, Request
+from stackroom.recommend.recommender import Recommendations, Request
 from stackroom.recommend.signals import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
 from stackroom.tools.budget import PricedParams
@@ -86,7 +86,7 @@ def recommend_by_taste(
     view: CatalogueView, principal: Principal, params: RecommendParams, form: RecordForm
 ) -> RecommendResult:
     """Return what suits a taste; for pages with what speaks for each record, and what was asked for by name."""
-    tray, answer, notes = _recommended(view, principal, params)
+    tray, answer, notes = ask_by_taste(view, principal, params)
     ordered = sorted(answer.items, key=lambda item: (-item.chosen_by, item.record.id))
     ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in ordered]
     results, drawn = shape_records(ranked, form), dict[str, Any]()
@@ -107,13 +107,7 @@ def recommend_by_taste(
     )
 
 
-def place_by_taste(view: CatalogueView, principal: Principal, params: RecommendParams, of: RecordId) -> Placing | None:
-    """Return the place of one record among the recommendations for a taste."""
-    _, answer, _ = _recommended(view, principal, params, about=of)
-    return answer.placing
-
-
-def _recommended(
+def ask_by_taste(
     view: CatalogueView, principal: Principal, params: RecommendParams, *, about: RecordId | None = None
 ) -> tuple[_Tray, Recommendations, list[str]]:
     """Return what was asked for by name, the recommendations, and notes on how the call was understood."""

@@ -24,7 +24,7 @@ from stackroom.generic.export import ExportedTable, ExportFormat, facet_table, f
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import in_area, map_operation
 from stackroom.generic.page_parts import describe_catalogues, result_parts
-from stackroom.generic.recommend import RecommendParams, RecommendResult, place_by_taste, recommend_by_taste
+from stackroom.generic.recommend import RecommendParams, RecommendResult, ask_by_taste, recommend_by_taste
 from stackroom.generic.record import RankedRecord, RecordForm, draw_record, fetch_record, shape_records
 from stackroom.generic.result_set import Readings, answer_notes, find_page, list_keys, only_view, understood_of
 from stackroom.generic.shapes import (
@@ -98,8 +98,7 @@ class GenericTools:
         """Return all records that a search of one catalogue lists, in its order, as a table; or counts by a `facet`."""
         if params.facet:
             counted = params.model_copy(update={"limit": 1, "include": ["facets"]})
-            facets = self.search(principal, counted).facets
-            return facet_table(params.facet, facets)
+            return facet_table(params.facet, self.search(principal, counted).facets)
         chosen, _ = self._chosen(params)
         scoped, readings = _read(chosen, params, principal)
         view = only_view(scoped.views, "catalogue")
@@ -168,7 +167,8 @@ class GenericTools:
 
     def place(self, principal: Principal, params: RecommendParams, name: str, about: RecordId) -> Placing | None:
         """Return the place of one record among what `recommend` recommends from its catalogue."""
-        return place_by_taste(self._get(name).view(), principal, params, about)
+        _, answer, _ = ask_by_taste(self._get(name).view(), principal, params, about=about)
+        return answer.placing
 
     def read_by_taste(self, params: RecommendParams) -> list[str]:
         """Return the names of the catalogues that a taste may be about: one that is named, by itself or in an id."""
@@ -283,8 +283,7 @@ def generic_tools(
         run=partial(tools.explain, asked),
         text=lambda told: "\n".join(explanation_lines(told.model_dump(mode="json"))),
     )
-    listed = [replace(tool, is_listed=is_listed) for tool in (*asked, explain)]
-    return [*listed, map_operation(catalogues)]
+    return [*(replace(tool, is_listed=is_listed) for tool in (*asked, explain)), map_operation(catalogues)]
 
 
 def can_recommend(spec: CatalogueSpec) -> bool:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
@@ -126,15 +125,8 @@ class JobBoard:
         self.on_change()
         return run
 
-    def set_enabled(self, name: str, *, enabled: bool) -> JobStatus:
-        """Enable or disable the schedule of a job; it can be triggered in both cases."""
-        return self._change(name, enabled=enabled)
-
-    def set_schedule(self, name: str, schedule: str) -> JobStatus:
-        """Change the schedule of a job."""
-        return self._change(name, schedule=schedule)
-
-    def _change(self, name: str, **changes: Any) -> JobStatus:
-        self.timetable.change(self.get_spec(name), **changes)
+    def change(self, name: str, *, schedule: str | None = None, enabled: bool | None = None) -> JobStatus:
+        """Change the schedule of a job, or enable or disable it; it can be triggered in both cases."""
+        self.timetable.change(self.get_spec(name), schedule=schedule, enabled=enabled)
         self.on_change()
         return self.get_job(name)

@@ -55,8 +55,7 @@ class CallLog:
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
         """Log a call; refusals are warnings, bugs and whatever is answered by 503 are errors."""
-        is_fault = entry.error_code in FAULTS
-        level = logging.ERROR if is_fault else _LEVELS.get(entry.outcome, logging.WARNING)
+        level = logging.ERROR if entry.error_code in FAULTS else _LEVELS.get(entry.outcome, logging.WARNING)
         if not calls.isEnabledFor(level):
             return
         fields = {

@@ -308,9 +308,7 @@ def _size(value: object) -> int:
         return len(value) + 2
     if isinstance(value, BaseModel):
         return sum(len(name) + 4 + _size(one) for name, one in value.__dict__.items())
-    if isinstance(value, LISTS):
-        return 2 + sum(map(_size, value))
-    return len(str(value))
+    return 2 + sum(map(_size, value)) if isinstance(value, LISTS) else len(str(value))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -193,7 +193,7 @@ class EditTools:
         """Plan an edit, and apply it unless only a preview is asked for."""
         requests = _requests_of(params)
         if any(request.kind in self._own for request in requests):
-            return self._change_own(principal, params, requests, call_id)
+            return self._change_own(principal, params, requests[0], call_id)
         stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         name = _chosen_catalogue(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
@@ -206,17 +206,14 @@ class EditTools:
         made = call_id if applied.plan.changes else None
         return _result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
-    def _change_own(
-        self, principal: Principal, params: MutateParams, requests: Sequence[EditRequest], call_id: str
-    ) -> MutateResult:
+    def _change_own(self, who: Principal, params: MutateParams, request: EditRequest, call_id: str) -> MutateResult:
         """Change something that belongs to the caller, at once."""
-        request = requests[0]
         if params.preview or params.plan or params.changes or request.action is EditAction.UNDO:
             raise InputError(
                 f"a {request.kind} is changed alone and at once: give 'action' (create, update, delete), 'kind', 'id' "
                 "and 'fields'; delete takes a creation back"
             )
-        return _result_of_own(str(request.kind), self._own[str(request.kind)].change(principal, request), call_id)
+        return _result_of_own(str(request.kind), self._own[str(request.kind)].change(who, request), call_id)
 
 
 def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> list[ToolSpec]:
@@ -313,8 +310,7 @@ def _with_ids(
         notes.extend(taken)
         return replace(request, id=record_id)
 
-    resolved = run_each(requests, with_id, place_of=lambda one: one.place, fields=shelf.spec.fields)
-    return resolved, notes
+    return run_each(requests, with_id, place_of=lambda one: one.place, fields=shelf.spec.fields), notes
 
 
 def _meant(request: EditRequest, catalogue: str, shelf: Shelf, scope: Scope) -> tuple[str, list[str]]:

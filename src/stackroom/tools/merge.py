@@ -207,8 +207,7 @@ def degraded_notes(pages: Mapping[str, SearchPage]) -> list[str]:
 
 def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
     """Return a note on how many records have the filters of a search, where more do than it found."""
-    counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
-    fitting = sum(counts.values())
+    fitting = sum(ask_each(views, lambda view: view.reader.count(scopes[view.name])).found.values())
     return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
 
 

@@ -331,8 +331,7 @@ def _within(stated: Condition, given: Condition) -> Condition | None:
         terms = {term_of(value) for value in stated.values}
         common = tuple(value for value in given.values if term_of(value) in terms)
         return AnyOf(stated.field, common) if common else None
-    are_ranges = isinstance(stated, Range) and isinstance(given, Range)
-    return merge_pair(given, stated) if are_ranges else None
+    return merge_pair(given, stated) if isinstance(stated, Range) and isinstance(given, Range) else None
 
 
 def counted(number: int) -> str:
@@ -405,11 +404,6 @@ def is_list(query: str) -> bool:
 def words_of_list(query: str) -> str:
     """Return the words that every record of a list has; empty where none are asked for."""
     return query.strip().removeprefix(EVERY).strip() if is_list(query) else query.strip()
-
-
-def list_query(words: str) -> str:
-    """Return the query that lists the records with all of these words."""
-    return f"{EVERY} {words}".strip()
 
 
 def words_conditions(words: str) -> list[Condition]:

@@ -50,8 +50,7 @@ def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -
 
 def _short_union(node: dict[str, Any]) -> dict[str, Any]:
     """Replace `anyOf: [X, null]` by a nullable X, or by X where null is the default and so means "left out"."""
-    options = node.get("anyOf", [])
-    real = [option for option in options if option != NULL]
+    real = [option for option in node.get("anyOf", []) if option != NULL]
     if len(real) != 1 or not isinstance(real[0].get("type"), str):
         return {key: value for key, value in node.items() if (key, value) != ("default", None)}
     rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}

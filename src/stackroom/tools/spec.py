@@ -173,10 +173,6 @@ class ToolSpec:
         names = tuple(catalogues)
         return self if self.reads else replace(self, reads=lambda _params: names)
 
-    def may_cache(self, params: Any) -> bool:
-        """Tell whether the answer of a call with these params may be kept for others."""
-        return self.cacheable and not self.reads_more(params)
-
     @property
     def display_name(self) -> str:
         """The title, or the name in words: `search_films` is `Search films`."""

@@ -324,7 +324,7 @@ def test_a_clock_that_was_wrong_does_not_keep_a_job_waiting(place: Any, board: J
 
 def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoard) -> None:
     elsewhere = JobBoard(place.open(), JOBS, now=place.clock.now)
-    status = elsewhere.set_schedule("hourly", " 2 H ")
+    status = elsewhere.change("hourly", schedule=" 2 H ")
     assert (status.timing.schedule.text, status.timing.next_at) == ("2h", place.clock.now() + timedelta(hours=2))
     assert board.get_job("hourly") == status
     board.timetable.queue_due(JOBS)
@@ -335,27 +335,27 @@ def test_a_schedule_that_is_set_holds_in_every_process(place: Any, board: JobBoa
     board.timetable.queue_due(JOBS)
     assert board.list_runs()[1] == 1
     with pytest.raises(InputError, match="write an interval"):
-        board.set_schedule("hourly", "now and then")
+        board.change("hourly", schedule="now and then")
     assert board.get_job("hourly").timing.schedule.text == "2h"
 
 
 def test_a_disabled_job_runs_only_when_it_is_asked_for(place: Any, board: JobBoard) -> None:
     board.timetable.queue_due(JOBS)
-    disabled = board.set_enabled("hourly", enabled=False)
+    disabled = board.change("hourly", enabled=False)
     assert (disabled.timing.enabled, disabled.timing.next_at) == (False, None)
-    enabled = board.set_enabled("off", enabled=True)
+    enabled = board.change("off", enabled=True)
     assert enabled.timing.next_at == place.clock.now() + timedelta(hours=1)
     place.clock.advance(3600)
     board.timetable.queue_due(JOBS)
     assert {run.job for run in board.list_runs()[0]} == {"off"}
     assert board.trigger("hourly", by="ada").job == "hourly"
-    assert board.set_schedule("hourly", "1m").timing.next_at is None
+    assert board.change("hourly", schedule="1m").timing.next_at is None
 
 
 def test_nonsense_that_somebody_wrote_into_the_database_is_passed_over(
     board: JobBoard, execute: Callable[..., list[Any]]
 ) -> None:
-    board.set_schedule("hourly", "2h")
+    board.change("hourly", schedule="2h")
     execute("UPDATE job_settings SET schedule = 'nonsense'")
     assert board.get_job("hourly").timing.schedule.text == "1h"
 

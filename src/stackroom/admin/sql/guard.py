@@ -296,8 +296,7 @@ class _Run:
         return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
 
     def _denial(self, what: str) -> str:
-        readable = [*self._query.views, *self._query.tables]
-        named = ", ".join(name for name in dict.fromkeys(readable))
+        named = ", ".join(dict.fromkeys((*self._query.views, *self._query.tables)))
         return f"not allowed: {what}; a statement reads, and only {named}"
 
     def _refusal(self, error: Exception) -> _Refused:

@@ -16,13 +16,6 @@ from sqlalchemy import Connection, Table, func, insert, literal, select, union, 
 from stackroom.control.accounts import rules
 from stackroom.control.accounts.credentials import IS_SESSION, end_credentials, hash_secret, require_changeable
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
-from stackroom.control.accounts.rules import (
-    Reach,
-    reach_of_roles,
-    require_manager,
-    require_may_give,
-    require_may_restrict,
-)
 from stackroom.control.accounts.users import (
     NO_ROLE,
     USED,
@@ -43,18 +36,7 @@ from stackroom.control.accounts.users import (
 )
 from stackroom.control.database import tables
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import (
-    REFRESH_PREFIX,
-    restriction_roles,
-    restriction_users,
-    restrictions,
-    role_actions,
-    roles,
-    user_grants,
-    user_roles,
-    users,
-    utc_now,
-)
+from stackroom.control.database.tables import roles, users, utc_now
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.library import require_name
 from stackroom.model.principal import Action, Cost, Principal, Quotas
@@ -102,13 +84,13 @@ class Accounts:
         catalogues: frozenset[str] | None = None,
     ) -> User:
         """Create a user; without a password they can use tokens, or a password reset."""
-        require_manager(actor)
+        rules.require_manager(actor)
         folded = require_user_name(name)
         granted = frozenset(grants)
         stored = None if password is None else _hashed(password, folded)
         with self._database.change() as connection:
             given = get_roles(connection, roles)
-            require_may_give(actor, reach_of_roles(given, load_restrictions(connection), besides=granted))
+            rules.require_may_give(actor, rules.reach_of_roles(given, load_restrictions(connection), besides=granted))
             if find_user(connection, folded) is not None:
                 raise ConflictError(f"there is a user '{folded}' already; choose another name")
             user_id = self._insert_user(connection, folded, password_hash=stored, catalogues=catalogues)
@@ -157,14 +139,14 @@ class Accounts:
         """Replace the roles of a user."""
         with self._changing(actor, name) as (connection, user):
             given = get_roles(connection, roles)
-            require_may_give(actor, reach_of_roles(given, load_restrictions(connection)))
+            rules.require_may_give(actor, rules.reach_of_roles(given, load_restrictions(connection)))
             _put_roles(connection, user.id, given)
             return get_user(connection, user.name)
 
     def grant(self, actor: Principal, name: str, action: Action) -> User:
         """Grant a user a permission besides those of their roles; idempotent."""
-        require_manager(actor)
-        require_may_give(actor, Reach(actions=frozenset({action})))
+        rules.require_manager(actor)
+        rules.require_may_give(actor, rules.Reach(actions=frozenset({action})))
         with self._changing(actor, name) as (connection, user):
             _put_grants(connection, user.id, user.granted | {action})
             return get_user(connection, user.name)
@@ -181,7 +163,7 @@ class Accounts:
     def set_password(self, actor: Principal, name: str, password: str) -> None:
         """Set the password of the actor or of a user they manage, and end that user's sessions."""
         if fold_name(name) != actor.name:
-            require_manager(actor)
+            rules.require_manager(actor)
         stored = _hashed(password, name)
         with self._database.change() as connection:
             self._put_password(connection, _enterable(connection, actor, name), password, stored)
@@ -197,7 +179,7 @@ class Accounts:
 
     def reset_password(self, actor: Principal, name: str, *, revoke_tokens: bool = False) -> str:
         """Replace a user's password with a one-time secret, which is returned; end their sessions, or tokens too."""
-        require_manager(actor)
+        rules.require_manager(actor)
         secret = secrets.token_urlsafe(ONE_TIME_BYTES)
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
@@ -239,7 +221,7 @@ class Accounts:
         catalogues: frozenset[str] | None = None,
     ) -> Role:
         """Create a role."""
-        require_manager(actor)
+        rules.require_manager(actor)
         role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas, catalogues=catalogues)
         _require_may_make(actor, role)
         with self._database.change() as connection:
@@ -251,14 +233,14 @@ class Accounts:
 
     def change_role(self, actor: Principal, name: str, change: Callable[[Role], Role]) -> Role:
         """Change the permissions and quotas of a role; the actor must be able to change every user who has it."""
-        require_manager(actor)
+        rules.require_manager(actor)
         with self._database.change() as connection:
             role = _changeable_role(connection, actor, name)
             changed = change(role)
             _require_may_make(actor, changed)
             if role.name == ADMIN_ROLE and changed.actions != role.actions:
                 raise ConflictError(f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be changed")
-            holding = select(users).join(user_roles).where(user_roles.c.role == role.name)
+            holding = select(users).join(tables.user_roles).where(tables.user_roles.c.role == role.name)
             for user in load_users(connection, connection.execute(holding).all()):
                 require_changeable(connection, actor, user)
             with _admin_left(connection, f"role '{role.name}' makes the last administrator"):
@@ -267,12 +249,12 @@ class Accounts:
 
     def delete_role(self, actor: Principal, name: str) -> None:
         """Delete a role that no user has."""
-        require_manager(actor)
+        rules.require_manager(actor)
         with self._database.change() as connection:
             role = _changeable_role(connection, actor, name)
             if role.name in BUILTIN_ROLES:
                 raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
-            having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
+            having = select(func.count()).select_from(tables.user_roles).where(tables.user_roles.c.role == role.name)
             holders = connection.execute(having).scalar_one()
             if holders:
                 raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
@@ -281,7 +263,7 @@ class Accounts:
     @contextmanager
     def _changing(self, actor: Principal, name: str) -> Iterator[tuple[Connection, User]]:
         """Open a change of a user whom the actor may change; it is refused where no administrator is left after it."""
-        require_manager(actor)
+        rules.require_manager(actor)
         with self._database.change() as connection:
             user = get_user(connection, name)
             require_changeable(connection, actor, user)
@@ -314,18 +296,18 @@ def _set(connection: Connection, user: User, **values: Any) -> None:
 
 
 def _put_roles(connection: Connection, user_id: int, given: Iterable[Role]) -> None:
-    _replace(connection, user_roles, {"user_id": user_id}, "role", (role.name for role in given))
+    _replace(connection, tables.user_roles, {"user_id": user_id}, "role", (role.name for role in given))
 
 
 def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
-    _replace(connection, user_grants, {"user_id": user_id}, "action", map(str, sorted(actions)))
+    _replace(connection, tables.user_grants, {"user_id": user_id}, "action", map(str, sorted(actions)))
 
 
 def _put_role(connection: Connection, role: Role) -> None:
     """Replace the permissions, quotas and catalogues of a role."""
     quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
     connection.execute(update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas))
-    _replace(connection, role_actions, {"role": role.name}, "action", map(str, sorted(role.actions)))
+    _replace(connection, tables.role_actions, {"role": role.name}, "action", map(str, sorted(role.actions)))
 
 
 def _replace(connection: Connection, table: Table, owner: dict[str, Any], name: str, values: Iterable[str]) -> None:
@@ -345,12 +327,12 @@ def _enterable(connection: Connection, actor: Principal, name: str) -> User:
 def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
     """Return the role; raise ForbiddenError if the actor may not change it."""
     (role,) = get_roles(connection, [name])
-    rules.require_may_change(actor, role, reach_of_roles([role], load_restrictions(connection)))
+    rules.require_may_change(actor, role, rules.reach_of_roles([role], load_restrictions(connection)))
     return role
 
 
 def _require_may_make(actor: Principal, role: Role) -> None:
-    require_may_give(actor, Reach(actions=role.actions))
+    rules.require_may_give(actor, rules.Reach(actions=role.actions))
     rules.require_may_set_quotas(actor, role.quotas)
 
 
@@ -375,8 +357,9 @@ def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
 
 def _has_admin(connection: Connection) -> bool:
     """Tell whether an enabled user has every permission and no list of catalogues: only such a user manages all."""
-    by_role = select(user_roles.c.user_id, role_actions.c.action).where(role_actions.c.role == user_roles.c.role)
-    allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
+    having, giving = tables.user_roles.c, tables.role_actions.c
+    by_role = select(having.user_id, giving.action).where(giving.role == having.role)
+    allowed = union(by_role, select(tables.user_grants.c.user_id, tables.user_grants.c.action)).subquery()
     holding_all = select(allowed.c.user_id).group_by(allowed.c.user_id).having(func.count() == len(rules.EVERYTHING))
     enabled = select(users).where(users.c.disabled.is_(False), users.c.id.in_(holding_all))
     return any(user.only is None for user in load_users(connection, connection.execute(enabled).all()))
@@ -401,28 +384,28 @@ class CatalogueAccess:
         self, actor: Principal, catalogue: str, *, users: Iterable[str] = (), roles: Iterable[str] = ()
     ) -> Restriction:
         """Restrict a catalogue to these users and roles, replacing its earlier restriction."""
-        require_may_restrict(actor, catalogue)
+        rules.require_may_restrict(actor, catalogue)
         require_name(catalogue)
         with self._database.change() as connection:
             allowed_users = [get_user(connection, name) for name in sorted(set(users))]
             allowed_roles = get_roles(connection, roles)
-            connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
-            connection.execute(restrictions.insert(), {"catalogue": catalogue})
+            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
+            connection.execute(tables.restrictions.insert(), {"catalogue": catalogue})
             for user_id in {user.id for user in allowed_users}:
-                connection.execute(restriction_users.insert(), {"catalogue": catalogue, "user_id": user_id})
+                connection.execute(tables.restriction_users.insert(), {"catalogue": catalogue, "user_id": user_id})
             for role in allowed_roles:
-                connection.execute(restriction_roles.insert(), {"catalogue": catalogue, "role": role.name})
+                connection.execute(tables.restriction_roles.insert(), {"catalogue": catalogue, "role": role.name})
             return load_restrictions(connection)[catalogue]
 
     def open_to_all(self, actor: Principal, catalogue: str) -> None:
         """Remove the restriction of a catalogue."""
-        require_may_restrict(actor, catalogue)
+        rules.require_may_restrict(actor, catalogue)
         with self._database.change() as connection:
             known = load_restrictions(connection)
             if catalogue not in known:
                 there = ", ".join(name for name in known if actor.visibility.sees_catalogue(name)) or "none"
                 raise NotFoundError(f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}")
-            connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
+            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
 
     @contextmanager
     def renaming(self, catalogue: str, new: str) -> Iterator[None]:
@@ -448,7 +431,7 @@ class CatalogueAccess:
 
     def _drop(self, catalogue: str) -> None:
         with self._database.change() as connection:
-            connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
+            connection.execute(tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue))
 
     def list_restrictions(self) -> dict[str, Restriction]:
         """Return the restriction of each restricted catalogue, by name."""
@@ -462,7 +445,7 @@ class CatalogueAccess:
 
 def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
     """Restrict another name as a catalogue is restricted; nothing where it is not."""
-    for table in (restrictions, restriction_users, restriction_roles):
+    for table in (tables.restrictions, tables.restriction_users, tables.restriction_roles):
         others = [column for column in table.c if column.name != "catalogue"]
         copied = select(literal(new), *others).where(table.c.catalogue == catalogue)
         connection.execute(insert(table).from_select(["catalogue", *(column.name for column in others)], copied))
@@ -477,7 +460,7 @@ def _move_names(connection: Connection, catalogue: str, new: str) -> None:
             if catalogue in row.catalogues:
                 names = (row.catalogues - {catalogue}) | {new}
                 connection.execute(update(table).where(key == row.key).values(catalogues=names))
-    job, new_job = f"{REFRESH_PREFIX}{catalogue}", f"{REFRESH_PREFIX}{new}"
+    job, new_job = f"{tables.REFRESH_PREFIX}{catalogue}", f"{tables.REFRESH_PREFIX}{new}"
     connection.execute(tables.job_settings.delete().where(tables.job_settings.c.name == new_job))
     connection.execute(update(tables.job_settings).where(tables.job_settings.c.name == job).values(name=new_job))
     connection.execute(update(tables.job_runs).where(tables.job_runs.c.job == job).values(job=new_job))

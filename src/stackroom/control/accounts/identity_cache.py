@@ -270,8 +270,7 @@ class IdentityCache:
         if not running:
             return {}
         with self._database.read() as connection:
-            ids = sorted({one.credential_id for one in running})
-            valid = find_by_ids(connection, ids, now=self._now())
+            valid = find_by_ids(connection, sorted({one.credential_id for one in running}), now=self._now())
             rights = load_rights(connection, self._default_quotas)
         present = {one: _identity(credential, user, rights) for one, (credential, user) in valid.items()}
         return {one: present[one.credential_id] for one in running if one.credential_id in present}

@@ -283,8 +283,7 @@ class ControlDatabase:
                 return version
             for table in WHOLE_ROWS if self.dialect == "sqlite" else ():  # made anew over the new columns
                 connection.exec_driver_sql(f"DROP INDEX IF EXISTS {table.name}_whole")
-            make = create_tables if version == 0 else upgrade_tables
-            make(connection)
+            (create_tables if version == 0 else upgrade_tables)(connection)
             connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
         return SCHEMA_VERSION
 

@@ -76,10 +76,8 @@ def read_posted(body: bytes, headers: Headers) -> types.JSONRPCMessage | Respons
 class StreamableHTTP:
     """ASGI: Streamable HTTP, with and without sessions."""
 
-    def __init__(self, server: Server[Any], streams: Streams, *, most_sessions: int) -> None:
-        self._sessions = StreamableHTTPSessionManager(
-            server, session_idle_timeout=SESSION_IDLE_S, max_sessions=most_sessions
-        )
+    def __init__(self, server: Server[Any], streams: Streams, *, most: int) -> None:
+        self._sessions = StreamableHTTPSessionManager(server, session_idle_timeout=SESSION_IDLE_S, max_sessions=most)
         self.run = self._sessions.run
         self._direct = getattr(server, "direct", None)
         self._streamed = Streaming(self._sessions.handle_request, streams)

@@ -181,8 +181,7 @@ class _PageRoute(BaseRoute):
         """Match what a browser asks for."""
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         is_ours = is_read and any(fnmatchcase(scope["path"], known) for known in self._paths)
-        is_asked = is_ours and _wants_html(Headers(scope=scope))
-        return (Match.FULL if is_asked else Match.NONE), {}
+        return (Match.FULL if is_ours and _wants_html(Headers(scope=scope)) else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the document."""

@@ -131,8 +131,7 @@ SWITCH_S = 0.0005  # the interpreter's thread switch interval: the event loop mu
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host.strip("[]"), port))
