@@ -195,9 +195,8 @@ class Library:
         is_new = not place.folder.is_dir()
         was_own = place.own_declaration is not None or not is_package_name
         if not is_new and (place.spec_name != spec_name or was_own is (declaration is None)):
-            raise InputError(
-                f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
-            )
+            problem = f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
+            raise InputError(problem)
         try:
             if is_new:
                 self._make(place, declaration)
@@ -382,9 +381,8 @@ def _read(marker: Path) -> Installed:
             **{name: known[name] for name in OWN_WORDS if name in known},
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(
-            f'{marker} is damaged; write {{"spec": "NAME"}}, the package or spec it follows, into it again'
-        ) from error
+        problem = f'{marker} is damaged; write {{"spec": "NAME"}}, the package or spec it follows, into it again'
+        raise StorageError(problem) from error
 
 
 def _write(marker: Path, catalogue: Installed) -> None:

@@ -479,8 +479,7 @@ def read_section(settings: Settings, name: str, model: type[SectionT]) -> Sectio
     """Return a package's section; an empty name stands for its keys outside any section."""
     outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
     values = dict(_require_table(name, settings.sections.get(name, {})) if name else outside)
-    for variable, key in iter_variables(model):
-        values |= {key: value} if (value := settings.environment.get(variable)) else {}
+    values |= {key: given for variable, key in iter_variables(model) if (given := settings.environment.get(variable))}
     return _validate(model, name, values)
 
 

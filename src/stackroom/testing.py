@@ -15,7 +15,6 @@ def open_sample(name: str, home: Path) -> Library:
     report = add_sample(app, name, progress=lambda _report: None, embed=False)
     if report.rejected or report.dangling:
         app.close()
-        raise InputError(
-            f"'{name}': {report.rejected} rows rejected, {report.dangling} ids of no record{report.first_reason}"
-        )
+        problem = f"'{name}': {report.rejected} rows rejected, {report.dangling} ids of no record{report.first_reason}"
+        raise InputError(problem)
     return Library(app)

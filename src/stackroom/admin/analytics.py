@@ -90,9 +90,8 @@ class Analytics:
         folded = storable(fold_name(name))
         known = self._reports.find_user_names(folded)
         if known != [folded]:
-            raise NotFoundError(
-                f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}; omit it for all"
-            )
+            hint = did_you_mean(folded, known)
+            raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{hint}; omit it for all")
 
     def _with_titles(self, principal: Principal, played: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the rows of played records with their addresses and titles."""

@@ -75,9 +75,8 @@ def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
 def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now: datetime) -> AuditResult:
     """Return a page of the audit, newest first; only to a caller from whom no catalogue is kept."""
     if principal.visibility != SEES_EVERYTHING:
-        raise ForbiddenError(
-            "the audit has calls about every catalogue, and some are kept from you; ask an administrator"
-        )
+        problem = "the audit has calls about every catalogue, and some are kept from you; ask an administrator"
+        raise ForbiddenError(problem)
     with _strange_values("find the row: stackroom audit verify"):
         page = audit.page(_filter_of(params, now=now), offset=params.offset, limit=params.limit)
     is_cut = page.total == MOST_COUNTED

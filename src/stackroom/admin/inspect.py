@@ -67,10 +67,8 @@ class Inspector:
     def _rows(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if params.query_type is Inspection.ERRORS:
             return [line for _number, line in self._ring.errors()] if self._ring else []
-        if params.catalogue is None:
-            chosen = visible_catalogues(self._catalogues(), principal)
-        else:
-            chosen = [choose_catalogue(self._catalogues(), principal, params.catalogue)]
+        served, name = self._catalogues(), params.catalogue
+        chosen = visible_catalogues(served, principal) if name is None else [choose_catalogue(served, principal, name)]
         if params.query_type is Inspection.INDEX:
             return [_index(one) for one in chosen]
         rows = [

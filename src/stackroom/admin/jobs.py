@@ -142,13 +142,12 @@ def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
 
 
 def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
-    found = call.board.find_output(params.job_id)
+    name = params.job_id
+    found = call.board.find_output(name)
     if found is None:
-        if not params.job_id.isdecimal():
-            call.board.get_spec(params.job_id)
-        raise NotFoundError(
-            f"'{params.job_id[:80]}' has not run, or its run is not kept any more; run it to see its output"
-        )
+        if not name.isdecimal():
+            call.board.get_spec(name)
+        raise NotFoundError(f"'{name[:80]}' has not run, or its run is not kept any more; run it to see its output")
     return _output(found)
 
 

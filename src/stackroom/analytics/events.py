@@ -11,18 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Select,
-    Subquery,
-    case,
-    distinct,
-    func,
-    select,
-    type_coerce,
-)
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, Subquery, case, func, select, type_coerce
 
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
@@ -225,8 +214,8 @@ class EventReports:
             chosen.c.label.label("period" if by else "user"),
             func.count().label("plays"),
             seconds.label("seconds"),
-            func.count(distinct(chosen.c.catalogue + "/" + chosen.c.subject)).label("tracks"),
-            func.count(distinct(chosen.c.user_name)).label("listeners"),
+            func.count((chosen.c.catalogue + "/" + chosen.c.subject).distinct()).label("tracks"),
+            func.count(chosen.c.user_name.distinct()).label("listeners"),
         ).group_by(chosen.c.label)
         return self._page(wanted, (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label), span)
 
@@ -256,7 +245,7 @@ class EventReports:
                 events.c.subject.label("id"),
                 func.count().label("plays"),
                 seconds.label("seconds"),
-                func.count(distinct(events.c.user_name)).label("listeners"),
+                func.count(events.c.user_name.distinct()).label("listeners"),
             )
             .where(*_conditions(span, [EventKind.PLAY], names_subjects=True))
             .group_by(events.c.catalogue, events.c.subject)
@@ -279,7 +268,7 @@ class EventReports:
             select(
                 events.c.subject.label("query"),
                 func.count().label("searches"),
-                func.count(distinct(events.c.user_name)).label("users"),
+                func.count(events.c.user_name.distinct()).label("users"),
                 func.max(events.c.results).label("results"),
                 func.max(events.c.at).label("last"),
             )

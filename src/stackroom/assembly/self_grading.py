@@ -34,7 +34,7 @@ from stackroom.grading.tuning import TUNED_FILE, Tuning, difference, save_tuned,
 from stackroom.ingest.embedding import build_puts
 from stackroom.ingest.ledger import copy_ledger, put_back_ledger
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed, remove_file
+from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -94,11 +94,6 @@ def tune_catalogue(graded: GradedCatalogue) -> Tuning:
         kinds = grade_questions(graded.asked, tuning.search)
         save_grade(replace(graded.grade, kinds=kinds), graded.folder / GRADE_FILE)
     return tuning
-
-
-def reset_tuning(app: App, name: str) -> bool:
-    """Return to the declared weights, and tell whether there were tuned ones."""
-    return remove_file(app.library.get_installed(name).folder / TUNED_FILE)
 
 
 def keep_own_questions(app: App, name: str, file: Path) -> int:

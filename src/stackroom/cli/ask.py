@@ -185,9 +185,8 @@ def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue
         raise click.UsageError("Missing argument 'QUERY'.")
     is_first_named = app.library.find_installed(stated[0]) is not None
     if len(stated) == 1 and is_first_named:
-        raise InputError(
-            f"'{stated[0]}' is a catalogue; say what to search it for: stackroom search {stated[0]} \"WORDS\""
-        )
+        problem = f"'{stated[0]}' is a catalogue; say what to search it for: stackroom search {stated[0]} \"WORDS\""
+        raise InputError(problem)
     if len(stated) > 2:
         named, words = (f" {stated[0]}", stated[1:]) if is_first_named else ("", stated)
         raise InputError(f'a query of several words goes in quotes: stackroom search{named} "{" ".join(words)}"')

@@ -84,9 +84,8 @@ def _names_of(backup: Path, settings: Settings, *, catalogue: str | None, accoun
         return [f"{CATALOGUES}/{catalogue}"]
     if accounts:
         if CONTROL_FILE not in files:
-            raise NotFoundError(
-                "the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore"
-            )
+            problem = "the back-up has no accounts; PostgreSQL is restored by its own tools, such as pg_restore"
+            raise NotFoundError(problem)
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path = settings.home / f"{CONTROL_FILE}{suffix}"

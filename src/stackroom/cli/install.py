@@ -293,9 +293,8 @@ def _write(file: _ClientFile, entry: Entry, *, yes: bool) -> None:
     except ConfigTextError as error:
         if not file.as_json:
             click.echo(spec.form.insert("", spec.section, entry), nl=False)
-        raise InputError(
-            f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
-        ) from None
+        problem = f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
+        raise InputError(problem) from None
     if not changed:
         file.report("unchanged", f"{path} has this entry already")
         return

@@ -10,13 +10,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.assembly.self_grading import (
-    GradedCatalogue,
-    grade_catalogue,
-    keep_own_questions,
-    reset_tuning,
-    tune_catalogue,
-)
+from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, keep_own_questions, tune_catalogue
 from stackroom.cli.ask import search_params
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import HELP, json_option, print_json, print_table
@@ -29,7 +23,7 @@ from stackroom.grading.grade import BY_VECTORS, KindGrade
 from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as as_json_figure
 from stackroom.grading.tuning import TUNED_FILE, Tuning, describe_weights, difference, find_tuned
-from stackroom.library import QUESTIONS_FILE
+from stackroom.library import QUESTIONS_FILE, remove_file
 from stackroom.measure.beir import Quality, choose_grades, evaluate, load_collection, want_evaluated_model
 from stackroom.measure.plain_questions import (
     COLUMNS,
@@ -79,10 +73,10 @@ def eval_command(
             _judge_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
-    app.library.get_installed(target)
+    tuned = app.library.get_installed(target).folder / TUNED_FILE
     if golden is not None:
         keep_own_questions(app, target, golden)
-    was_tuned = reset_tuning(app, target) if reset else False
+    was_tuned = reset and remove_file(tuned)
     with progress_line(target, hidden=as_json) as line:
         count = questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS)
         graded = grade_catalogue(app, target, count, asking=partial(line.show, "questions asked"))

@@ -30,14 +30,7 @@ from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
-from stackroom.tools.resources.resource import (
-    ResourceContent,
-    ResourceEntry,
-    ResourceSpec,
-    fit_content,
-    parse_window,
-    split_address,
-)
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec, fit_content, split_address
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
     QUERY,
@@ -410,7 +403,7 @@ class Gate:
                 rest = address.removeprefix(resource.prefix)
                 content = resource.read(principal, rest)
                 if content is not None:
-                    shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
+                    shown = fit_content(content, address, query, is_file=resource.is_file)
                     noted = with_age_of(shown, toolbox, rest.partition("/")[0])
                     return quarantine.quarantine_content(noted, toolbox.changing_tools)
         asked = uri[:200]

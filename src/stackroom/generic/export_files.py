@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import IO, Any
 
 from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, Table, list_array
@@ -43,9 +43,7 @@ def _to_array(column: Column, values: Sequence[Any]) -> Array:
     if column.type not in LIST_TYPES:
         return Array([_typed(value, column.type) for value in values], type=_arrow_type(column.type))
     lists = [texts_of(value) for value in values]
-    ends = [0]
-    for some in lists:
-        ends.append(ends[-1] + len(some))
+    ends = list(accumulate(map(len, lists), initial=0))
     texts = Array([text for some in lists for text in some], type=DataType.utf8())
     return list_array(Array(ends, type=DataType.int32()), texts, type=_arrow_type(column.type))
 

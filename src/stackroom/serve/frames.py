@@ -82,9 +82,8 @@ class BadFrameError(Exception):
     ) -> None:
         super().__init__(message)
         sayable = message.encode("utf-8", "replace").decode()  # it may quote half of a surrogate pair
-        self.answer = types.JSONRPCError(
-            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=sayable, data=data)
-        )
+        error = types.ErrorData(code=code, message=sayable, data=data)
+        self.answer = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
     @property
     def body(self) -> str:

@@ -195,7 +195,7 @@ class EditTools:
         if any(request.kind in self._own for request in requests):
             return self._change_own(principal, params, requests[0], call_id)
         stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
-        name = _chosen_catalogue(self._edits, principal, stated, requests)
+        name = _choose(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
         meant, notes = _with_ids(requests, name, edits.shelf, scope, is_planned=params.plan is not None)
         if params.preview:
@@ -332,9 +332,7 @@ def _meant(request: EditRequest, catalogue: str, shelf: Shelf, scope: Scope) -> 
     raise NotFoundError(f"there is no record '{stated[:80]}' in '{catalogue}'{hint}")
 
 
-def _chosen_catalogue(
-    editable: Mapping[str, Edits], principal: Principal, stated: str | None, requests: Sequence[EditRequest]
-) -> str:
+def _choose(editable: Mapping[str, Edits], who: Principal, stated: str | None, requests: Sequence[EditRequest]) -> str:
     """Return the catalogue that is meant: the named one, or the only one that the requests can be about."""
     known = list(editable)
     asked = meant(stated, known) if stated is not None else None
@@ -347,7 +345,7 @@ def _chosen_catalogue(
     named = {name for name, _, rest in ids if name in known and rest}  # as in `library/author-woolf`
     if len(named) == 1:
         return named.pop()
-    scope = Scope(visibility=principal.visibility)
+    scope = Scope(visibility=who.visibility)
     asked_each = ask_each(editable, lambda edits: all(_is_about(request, edits.shelf, scope) for request in requests))
     able = [name for name, is_able in asked_each.found.items() if is_able]
     if len(able) == 1 and not asked_each.skipped:  # one that cannot be read may be the one that is meant

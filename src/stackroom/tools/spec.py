@@ -224,10 +224,7 @@ def _choices_in(annotation: Any) -> dict[str, str]:
         return {letters_of(arg): arg for arg in get_args(annotation) if isinstance(arg, str)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return {letters_of(one): str(one) for one in annotation}
-    found: dict[str, str] = {}
-    for inner in get_args(annotation):
-        found |= _choices_in(inner)
-    return found
+    return {word: choice for inner in get_args(annotation) for word, choice in _choices_in(inner).items()}
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
+from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, tune_catalogue
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import StorageError
 from stackroom.grading.grade import find_grade
 from stackroom.grading.questions import QuestionKind
 from stackroom.grading.tuning import TUNED_FILE, find_tuned, save_tuned, tune, watch_tuned
 from stackroom.ingest.pipeline import IngestReport
+from stackroom.library import remove_file
 from support.dishes import SPEC, add_dishes_to, make_dish, open_embedding, write_dishes
 
 pytestmark = pytest.mark.row("N6")
@@ -69,9 +70,9 @@ def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_w
     reopened = App(app.settings)
     assert reopened.open_catalogue("dishes").searcher.search_spec == tuning.search  # a rebuild leaves them
     reopened.close()
-    assert reset_tuning(app, "dishes")
+    assert remove_file(badly_weighed.folder / TUNED_FILE)
     assert searcher.search_spec.known_weight == 2.0
-    assert not reset_tuning(app, "dishes")
+    assert not remove_file(badly_weighed.folder / TUNED_FILE)
 
 
 def test_weights_that_lose_on_the_held_out_half_are_not_kept(badly_weighed: GradedCatalogue) -> None:

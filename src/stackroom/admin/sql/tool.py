@@ -93,9 +93,8 @@ class SqlChildren:
                 niceness=LOWEST_PRIORITY,
             )
         except OSError as error:
-            raise StorageError(
-                f"no process can be started for the statement: {error.strerror}; try again later"
-            ) from error
+            problem = f"no process can be started for the statement: {error.strerror}; try again later"
+            raise StorageError(problem) from error
 
 
 def views_of(spec: CatalogueSpec) -> dict[str, str]:
@@ -157,9 +156,8 @@ class SqlTool:
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
         """Run a statement over a catalogue that the caller may see."""
         if principal.visibility.audiences is not None:
-            raise ForbiddenError(
-                "a statement reads all records of a catalogue, and some are kept from you; search it instead"
-            )
+            problem = "a statement reads all records of a catalogue, and some are kept from you; search it instead"
+            raise ForbiddenError(problem)
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
         reply = self._children.ask(
             SqlQuery(

@@ -31,9 +31,8 @@ def read_text(path: Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8") if path.exists() else None
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 text (byte {error.start}); nothing was written: save it as UTF-8"
-        ) from error
+        problem = f"{path} is not UTF-8 text (byte {error.start}); nothing was written: save it as UTF-8"
+        raise InputError(problem) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
 

@@ -120,9 +120,8 @@ def require_may_end(
 
 def _require_unconfined(actor: Principal) -> None:
     if actor.visibility.only is not None:
-        raise ForbiddenError(
-            "who is confined to catalogues, by a token or a list, cannot change accounts: ask a user who sees all"
-        )
+        problem = "who is confined to catalogues, by a token or a list, cannot change accounts: ask a user who sees all"
+        raise ForbiddenError(problem)
 
 
 def _hidden(actor: Principal, reach: Reach) -> bool:

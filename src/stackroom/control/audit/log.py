@@ -28,15 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from stackroom.control.database import tables
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import (
-    FIRST_HASH,
-    audit,
-    audit_begun,
-    from_microseconds,
-    storable,
-    to_microseconds,
-    utc_now,
-)
+from stackroom.control.database.tables import audit, audit_begun, storable, to_microseconds, utc_now
 from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 
@@ -109,7 +101,7 @@ class AuditPage:
     total: int  # how many rows match, counted up to `MOST_COUNTED`
 
 
-BEGINNING = Head(0, FIRST_HASH)
+BEGINNING = Head(0, tables.FIRST_HASH)
 
 
 class AuditLog:
@@ -323,9 +315,8 @@ def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
     noting = select(audit.c.number).where(audit.c.target == str(anchor), audit.c.operation == PRUNING).limit(1)
     if anchor == BEGINNING or connection.execute(noting).first() is not None:
         return _ChainCheck(connection, anchor)
-    return _ChainCheck(
-        connection, anchor, problem=f"rows up to {anchor.number} are missing, and no row says that they were pruned"
-    )
+    missing = f"rows up to {anchor.number} are missing, and no row says that they were pruned"
+    return _ChainCheck(connection, anchor, problem=missing)
 
 
 def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
@@ -364,7 +355,7 @@ def hash_of(previous: str, values: Sequence[Any]) -> str:
 def _parse_head(text: str, *, name: str) -> Head:
     number, _, digest = text.strip().partition(":")
     is_number = number.isdecimal() and len(number) <= MOST_DIGITS
-    if not is_number or len(digest) != len(FIRST_HASH):
+    if not is_number or len(digest) != len(tables.FIRST_HASH):
         raise InputError(f"'{name}' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
     return Head(int(number), digest.lower())
 
@@ -379,9 +370,8 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
     try:
         insert_rows(connection, COLUMNS, rows)
     except IntegrityError as error:
-        raise StorageError(
-            "the audit has rows past its end, which Stackroom did not write; check it: stackroom audit verify"
-        ) from error
+        problem = "the audit has rows past its end, which Stackroom did not write; check it: stackroom audit verify"
+        raise StorageError(problem) from error
     connection.execute(update(tables.audit_head).values(number=last.number, hash=last.hash))
 
 
@@ -401,9 +391,8 @@ def _lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
     head = _find_head(connection, lock=True)
     if head is None:
-        raise StorageError(
-            "the head of the audit is missing, which Stackroom never takes away; check it: stackroom audit verify"
-        )
+        problem = "the head of the audit is missing, which Stackroom never takes away; check it: stackroom audit verify"
+        raise StorageError(problem)
     return head
 
 
@@ -430,7 +419,7 @@ def _audit_row(row: Any) -> AuditRow:
 def _read_call(row: Any) -> dict[str, Any]:
     """Return what a row says of who called what."""
     texts = {name: getattr(row, name) for name in tables.CALL_TEXTS}
-    return {**texts, "at": from_microseconds(row.at), "parameters": json.loads(row.parameters)}
+    return {**texts, "at": tables.from_microseconds(row.at), "parameters": json.loads(row.parameters)}
 
 
 def _json(parameters: Any) -> str:

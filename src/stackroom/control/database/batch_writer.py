@@ -130,9 +130,8 @@ class BatchWriter(Generic[RowT]):
         most, patience_s = self._limits.most_queued, self._limits.patience_s
         if not self._has_moved.wait_for(lambda: len(self._queue) < most or self._is_closing, timeout=patience_s):
             reason = "" if self.last_error is None else f": {self.last_error.message}"
-            raise StorageError(
-                f"the {self._name} cannot keep up: {most:,} rows wait to be written{reason}; try again later"
-            )
+            problem = f"the {self._name} cannot keep up: {most:,} rows wait to be written{reason}; try again later"
+            raise StorageError(problem)
 
     def _run(self) -> None:
         """Write the queue until closed; a bug in `append` ends the thread, and the next row starts another."""

@@ -414,9 +414,8 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         _use_write_ahead_log(path)
     except OSError as error:
-        raise StorageError(
-            f"{path}: the control database cannot be written: {error.strerror}; check its permissions"
-        ) from error
+        problem = f"{path}: the control database cannot be written: {error.strerror}; check its permissions"
+        raise StorageError(problem) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where its schema is damaged
         raise StorageError(f"{path}: cannot be opened as a control database: {error}; run: stackroom doctor") from error
 
@@ -482,9 +481,8 @@ def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) ->
             origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
             (problem,) = copied.execute("PRAGMA quick_check").fetchone()
     except sqlite3.Error as error:
-        raise StorageError(
-            f"{source}: the control database cannot be copied: {error}; run: stackroom doctor"
-        ) from error
+        problem = f"{source}: the control database cannot be copied: {error}; run: stackroom doctor"
+        raise StorageError(problem) from error
     target.chmod(0o600)
     if problem != "ok":
         raise StorageError(

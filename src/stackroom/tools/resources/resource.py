@@ -183,8 +183,9 @@ def parse_window(address: str, query: str) -> ReadWindow:
     return ReadWindow(address=address, max_tokens=int(tokens) if tokens else None, cursor=values.get("cursor"))
 
 
-def fit_content(content: ResourceContent | ContentList, window: ReadWindow, *, is_file: bool) -> ResourceContent:
-    """Return the part of a resource that a read asks for."""
+def fit_content(content: ResourceContent | ContentList, address: str, query: str, *, is_file: bool) -> ResourceContent:
+    """Return the part of a resource that the query of a read asks for."""
+    window = parse_window(address, query)
     if isinstance(content, ContentList):
         return _fit_list(content, window)
     is_asked = window.max_tokens is not None or window.cursor is not None
