@@ -39,9 +39,10 @@ def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put
     return puts, texts
 
 
-def missing_digests(puts: Sequence[Put], writer: ShelfWriter) -> set[bytes]:
-    """Return the digests in these puts for which the shelf has no vector."""
-    return writer.missing_embeddings(put.embedding.digest for put in puts if put.embedding is not None)
+def missing_texts(puts: Sequence[Put], texts: Mapping[bytes, str], writer: ShelfWriter) -> dict[bytes, str]:
+    """Return those of the texts of these puts for which the shelf has no vector, by digest."""
+    missing = writer.missing_embeddings(put.embedding.digest for put in puts if put.embedding is not None)
+    return {digest: text for digest, text in texts.items() if digest in missing}
 
 
 def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: int) -> Iterator[tuple[bytes, Vector]]:
@@ -144,8 +145,7 @@ class LateEmbedding:
     def _embed(self, rows: Sequence[tuple[Key, Record]]) -> None:
         started = self.monotonic()
         puts, texts = build_puts([record for _, record in rows], self.spec)
-        missing = missing_digests(puts, self.writer)
-        wanted = {digest: text for digest, text in texts.items() if digest in missing}
+        wanted = missing_texts(puts, texts, self.writer)
         vectors = dict(iter_vectors(wanted, self.embedder, batch_size=MOST_BATCH))
         digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
         if digests:

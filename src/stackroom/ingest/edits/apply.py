@@ -34,7 +34,7 @@ from stackroom.ingest.edits.relations import (
     titles_of,
     with_value,
 )
-from stackroom.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
+from stackroom.ingest.embedding import build_puts, iter_vectors, missing_texts, with_vectors
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
@@ -138,9 +138,8 @@ class Edits:
 
     def _describe_conflict(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
         """Describe a change made after `change_no`, to the first of these records that has one, and its author."""
-        recent = self.shelf.history().list_changes(limit=SEEN_OF_HISTORY)
         since: dict[str | None, PastChange] = {}
-        for change in recent:
+        for change in self.shelf.history().list_changes(limit=SEEN_OF_HISTORY):
             if change.change_no > change_no and is_visible(change, visibility):
                 since.setdefault(change.id, change)
         if not since:
@@ -157,18 +156,17 @@ def embed_records(
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None
     puts, texts = build_puts(records, spec)
-    missing = missing_digests(puts, shelf.writer())
+    missing = missing_texts(puts, texts, shelf.writer())
     vectors: dict[bytes, Vector] = {}
     problem = ""
     if embedder.model != model:
         problem = f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
     else:
-        wanted = {digest: text for digest, text in texts.items() if digest in missing}
         try:
-            vectors.update(iter_vectors(wanted, embedder, batch_size=EMBEDDED_AT_ONCE))
+            vectors.update(iter_vectors(missing, embedder, batch_size=EMBEDDED_AT_ONCE))
         except ExpectedError as error:
             problem = error.message
-    without = missing.difference(vectors)
+    without = missing.keys() - vectors.keys()
     lacking = sum(put.embedding is not None and put.embedding.digest in without for put in puts)
     if not lacking:
         return with_vectors(puts, vectors), None
@@ -275,11 +273,8 @@ def _records_of(draft: Draft, group: Iterable[PastChange]) -> list[UndoneRecord]
 def _agree(one: Record, other: Record, fields: Iterable[str]) -> bool:
     """Tell whether two records have the same values in these fields, as they are stored."""
     names = set(fields)
-    parts = (
-        Record(id=one.id, fields={name: value for name, value in record.fields.items() if name in names})
-        for record in (one, other)
-    )
-    return are_alike(*parts)
+    fields_of = [{name: record.get(name) for name in names & record.fields.keys()} for record in (one, other)]
+    return are_alike(*(Record(id=one.id, fields=some) for some in fields_of))
 
 
 def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordId]) -> None:
@@ -316,7 +311,7 @@ def _group_of(draft: Draft, asked: str) -> list[PastChange]:
             group = []
         if group and group[0].author.call_id:
             group = history.list_changes(call_id=group[0].author.call_id, limit=MOST_RECORDS + 1)
-    group = [change for change in group if change.change_no <= draft.change_no]
+    group = [change for change in group if change.change_no <= draft.reader.change_no]
     hidden = [change for change in group if not is_visible(change, draft.visibility)]
     if len(hidden) == len(group) or not all(_is_copied_title(change, draft.spec) for change in hidden):
         raise NotFoundError(f"there is no change '{asked[:80]}'; changelog://recent has the calls and their changes")
@@ -376,7 +371,7 @@ def _changes_any(change: PastChange, fields: Container[str]) -> bool:
 
 def _later_changes(draft: Draft, record_id: RecordId, *, after: int) -> list[PastChange]:
     """Return the changes of a record after another one, newest first, without those of its vector alone."""
-    changes = draft.history.list_changes(ids=[record_id], before=draft.change_no + 1, limit=MOST_RECORDS)
+    changes = draft.history.list_changes(ids=[record_id], before=draft.reader.change_no + 1, limit=MOST_RECORDS)
     return [change for change in changes if change.change_no > after and not are_alike(change.before, change.after)]
 
 

@@ -118,11 +118,6 @@ class Draft:
         self._now: dict[RecordId, Record | None] = {}
         self._tags: dict[str, list[Tag]] = {}
 
-    @property
-    def change_no(self) -> int:
-        """The last change in the snapshot."""
-        return self.reader.change_no
-
     def find(self, record_id: RecordId) -> Record | None:
         """Return a record as the edit would leave it."""
         return self._now[record_id] if record_id in self._now else self.find_before(record_id)
@@ -191,7 +186,7 @@ class Draft:
         for start in range(1, MOST_RECORDS, NUMBERS_TRIED):
             numbers = range(start, start + NUMBERS_TRIED)
             tried = [RecordId(bare if number == 1 and slug else f"{bare}-{number}") for number in numbers]
-            taken = self.history.versions(tried, as_of=self.change_no)
+            taken = self.history.versions(tried, as_of=self.reader.change_no)
             taken_or_drafted = {*taken, *self._now}
             free = (one for one in tried if one not in taken_or_drafted and one not in but)
             found = next((one for one in free if self.find_before(one) is None), None)
@@ -206,12 +201,12 @@ class Draft:
             for one, now in self._now.items()
             if not are_alike(self._was[one], now)
         )
-        known = self.history.versions(list(self._was), as_of=self.change_no)
+        known = self.history.versions(list(self._was), as_of=self.reader.change_no)
         versions = {one: known.get(one, 0) for one in self._was}
         afters = sorted([change.id, change.op, (_body(change.after) or b"").decode()] for change in changes)
         content = orjson.dumps([self.spec.name, afters, sorted(versions.items())])
         digest = hashlib.sha256(content).hexdigest()[:32]
-        return EditPlan(changes=changes, versions=versions, change_no=self.change_no, digest=digest)
+        return EditPlan(changes=changes, versions=versions, change_no=self.reader.change_no, digest=digest)
 
     def _naming_by(self, relation: RelationSpec, record_id: RecordId) -> Iterator[Record]:
         scope = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,))))
