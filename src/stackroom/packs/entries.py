@@ -296,10 +296,9 @@ def iter_thumbnails(archive: Path) -> Iterator[tuple[str, bytes]]:
     try:
         with tarfile.open(archive, "r:") as tar:
             for member in tar:
-                is_picture = (
-                    member.isreg() and PICTURE_NAME.fullmatch(member.name) and tar.offset < MOST_THUMBNAIL_BYTES
-                )
-                stream = tar.extractfile(member) if is_picture and member.size < MOST_PICTURE_BYTES else None
+                is_small = tar.offset < MOST_THUMBNAIL_BYTES and member.size < MOST_PICTURE_BYTES
+                is_picture = is_small and member.isreg() and PICTURE_NAME.fullmatch(member.name)
+                stream = tar.extractfile(member) if is_picture else None
                 content = stream.read() if stream else b""
                 if not PICTURE_HEAD.match(content):
                     raise StorageError(f"{THUMBNAILS_FILE} has '{member.name:.80}' in it, which is no small picture")

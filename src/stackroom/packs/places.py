@@ -154,7 +154,7 @@ class FolderPlace:
             raise InputError(f"{path} is larger than {max_bytes:,} bytes; publish the release again")
         return content
 
-    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
+    def bring(self, asset: Asset, destination: Path, *, on_bytes: OnBytes) -> None:
         """Copy a file of the folder: whole, of the stated size and checksum, and on the disk, or not at all."""
         path, part = self._path_of(asset), destination.with_name(f"{destination.name}.part")
         try:
@@ -162,10 +162,6 @@ class FolderPlace:
             if asset.size_bytes not in (None, size):
                 raise InputError(
                     f"{path.name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the release again"
-                )
-            if size > max_bytes:
-                raise InputError(
-                    f"{path.name} has {size:,} bytes, more than the limit of {max_bytes:,}; publish a smaller release"
                 )
             shutil.copyfile(path, part)
             if asset.sha256 is not None and sha256_of(part) != asset.sha256:
@@ -228,12 +224,12 @@ class WebPlace:
         with _naming(url):
             return self._fetcher.fetch_text(url, max_bytes=max_bytes).body
 
-    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
+    def bring(self, asset: Asset, destination: Path, *, on_bytes: OnBytes) -> None:
         """Fetch a file; one whose transfer ended early is fetched again."""
         url = join_url(self._index_url, asset.url)
         wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
         with _naming(url):
-            self._fetcher.fetch_file(wanted, max_bytes=max_bytes, attempts=ATTEMPTS, on_progress=on_bytes)
+            self._fetcher.fetch_file(wanted, attempts=ATTEMPTS, on_progress=on_bytes)
 
 
 ReleasePlace = FolderPlace | WebPlace  # `NotFoundError` and `UnavailableError` say why nothing comes from it
@@ -442,7 +438,7 @@ class ReleaseFetcher:
         path = path.with_name(f"{path.name}{PATCH_ENDING}")
         try:
             old = self.pack.read_file(base)
-            self._bring(patch, path, max_bytes=file.size_bytes)
+            self._bring(patch, path)
             self.pack.save_file(file, apply_patch(old, path.read_bytes(), file))
         except ExpectedError as error:
             logger.info("%s is fetched whole, since its patch is of no use: %s", file.name, error.message)
@@ -455,12 +451,12 @@ class ReleaseFetcher:
         """Fetch a file, with the size and the checksum that the manifest names."""
         path = self.pack.path_of(file)
         path.unlink(missing_ok=True)
-        self._bring(self.found.get_asset(file), path, max_bytes=file.size_bytes)
+        self._bring(self.found.get_asset(file), path)
         if (problem := self.pack.check_file(file)) is not None:
             path.unlink(missing_ok=True)
             raise StorageError(problem)
 
-    def _bring(self, asset: Asset, path: Path, *, max_bytes: int) -> None:
+    def _bring(self, asset: Asset, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         before = self.fetched_bytes
 
@@ -468,7 +464,7 @@ class ReleaseFetcher:
             self.fetched_bytes = before + received
             self._on_fetched(self.fetched_bytes, self.size_bytes)
 
-        self.found.place.bring(asset, path, max_bytes=max_bytes, on_bytes=count)
+        self.found.place.bring(asset, path, on_bytes=count)
 
 
 AFTER_PROBLEM = timedelta(hours=1)  # the longest pause after a place did not answer
