@@ -14,7 +14,7 @@ from stackroom_catalogues.music.synth import file_of, load_pieces, seconds_of
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parent.parent / "src" / "stackroom_catalogues" / "music" / "sample" / "library.jsonl"
 
-PLAYED = {piece.track_id: seconds_of(piece) for piece in load_pieces()}
+PLAYED = {piece.track_id: round(seconds_of(piece), 1) for piece in load_pieces()}
 
 Tag = tuple[str, str]
 Row = dict[str, object]

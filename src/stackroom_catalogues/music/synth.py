@@ -81,11 +81,7 @@ def render(piece: Tune) -> bytes:
 
 
 def seconds_of(piece: Tune) -> float:
-    """Return the length of the piece, to a tenth of a second."""
-    return round(_end_s(piece), 1)
-
-
-def _end_s(piece: Tune) -> float:
+    """Return the length of the piece."""
     last_beat = max(note.start + note.beats for voice in piece.voices for note in read_notes(voice))
     return float(last_beat) * 60 / piece.beats_a_minute + piece.ring_s
 
@@ -93,7 +89,7 @@ def _end_s(piece: Tune) -> float:
 def mix(piece: Tune) -> Samples:
     """Return the samples of the piece, all voices together, the loudest at `PEAK`."""
     beat_s = 60 / piece.beats_a_minute
-    mixed = np.zeros(round(_end_s(piece) * SAMPLE_RATE) + 1)
+    mixed = np.zeros(round(seconds_of(piece) * SAMPLE_RATE) + 1)
     tone_of = functools.cache(functools.partial(_tone, piece=piece))  # a piece repeats its notes
     for place, voice in enumerate(piece.voices):
         loudness = 1.0 if place == 0 else ACCOMPANIMENT

@@ -17,23 +17,10 @@ from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import search_kinds
 from stackroom_catalogues.music.shapes import MOST, SearchMusicParams, genre_names
 
-List = Literal[
-    "artists",
-    "albums",
-    "tracks",
-    "search",
-    "recent",
-    "artist",
-    "album",
-    "track",
-    "likes",
-    "plays",
-    "heard",
-    "playlist",
-    "similar",
-    "radio",
-    "genres",
-]
+OfAll = Literal["artists", "albums", "tracks", "search", "recent"]
+OfRecord = Literal["artist", "album", "track"]
+OfCaller = Literal["likes", "plays", "heard", "playlist"]
+List = Literal[OfAll, OfRecord, OfCaller, "similar", "radio", "genres"]
 Sort = Literal["", "name", "artist", "year", "-year", "new", "random"]
 KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
 GROUP_OF = {kind: group for group, kind in KIND_OF.items()}

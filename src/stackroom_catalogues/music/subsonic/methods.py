@@ -225,9 +225,8 @@ class SubsonicCall:
         """Return the most played songs of an artist."""
         name = _required("artist", self._query.artist)
         page = self._ask("artists", q=name, limit=MOST).artists
-        artist = (
-            next((one for one in page.items if api.fold_name(one.name) == api.fold_name(name)), None) if page else None
-        )
+        named = (one for one in page.items if api.fold_name(one.name) == api.fold_name(name)) if page else iter(())
+        artist = next(named, None)
         top = self._songs("artist", id=artist.id, playable=True, limit=self._query.count) if artist else []
         return {"topSongs": {"song": top}}
 
