@@ -224,9 +224,8 @@ class Ranked:
     def has_series(self) -> bool:
         """Whether records are of series, and the query is not the name of one."""
         is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
-        return (
-            is_declared and not self.is_sorted and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
-        )
+        is_name = any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
+        return is_declared and not self.is_sorted and not is_name
 
     def _spread(self, limit: int) -> tuple[RankedKey, ...]:
         """Return the first keys; more than a few of one series in every ten are put off, if others answer too."""

@@ -331,10 +331,8 @@ def _is_met_as_written(
         return True
     if condition.field == KIND_FIELD or spec.fields[condition.field].facet:
         return False
-    one_each = (
-        Scope(conditions=(AnyOf(condition.field, (value,)),), visibility=visibility) for value in condition.values
-    )
-    return all(reader.count(scope) for scope in one_each)
+    seen = Scope(visibility=visibility)
+    return all(reader.count(seen.narrowed(AnyOf(condition.field, (value,)))) for value in condition.values)
 
 
 def _require_value(values: FieldValues, asked: str, label: str) -> ValueMatch:

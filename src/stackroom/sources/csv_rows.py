@@ -115,10 +115,8 @@ class CsvRows(FileRows):
                 row = SourceRow(place=f"line {number}", values=dict(zip(names, values, strict=True)))
                 good += 1
             else:
-                problem = (
-                    "unbalanced quote" if values is None else f"{len(values)} cells where the header has {len(names)}"
-                )
-                row = SourceRow(place=f"line {number}", values={}, problem=problem)
+                why = "unbalanced quote" if values is None else f"{len(values)} cells where the header has {len(names)}"
+                row = SourceRow(place=f"line {number}", values={}, problem=why)
             yield row
         if row is None:
             raise InputError(
@@ -208,13 +206,9 @@ class _Lines:
                 cells = self._first_line_cells(delimiter)
             else:
                 lines, tabs = self._row_lines, self.width - 1
-                if (
-                    delimiter == "\t"
-                    and len(lines) > 1
-                    and tabs > 0
-                    and all(line.count("\t") == tabs for line in lines)
-                ):
-                    cells = self._first_line_cells(delimiter)  # literal quotes have joined several rows
+                is_joined = len(lines) > 1 and tabs > 0 and all(line.count("\t") == tabs for line in lines)
+                if is_joined and delimiter == "\t":  # by literal quotes
+                    cells = self._first_line_cells(delimiter)
             if cells is None or any(map(str.strip, cells)):
                 yield number, cells
 

@@ -31,8 +31,6 @@ def read_pdf(content: bytes) -> Extracted:
             raise InputError("the PDF is encrypted; save it without a password")
         pages = [_LINE_END.sub("\n", page.extract_text()).replace("\0", "") for page in reader.pages]
         stated = reader.metadata.title if reader.metadata else None
-    except InputError:
-        raise
     except FAULTS as error:
         raise InputError(
             f"not a readable PDF ({error or type(error).__name__}); save it again, or as plain text"

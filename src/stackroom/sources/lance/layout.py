@@ -39,14 +39,10 @@ TABLE_ENDING = "_documents"
 STACKROOM_KEY = b"stackroom"
 TEXTS = pa.list_(pa.string())
 FIXED_COLUMNS = {
-    "id": pa.string(),
-    "kind": pa.string(),
+    **dict.fromkeys(("id", "kind"), pa.string()),
     "audiences": TEXTS,
-    "heading": pa.string(),
-    "text": pa.string(),
-    "path": pa.string(),
-    "first_line": pa.int64(),
-    "last_line": pa.int64(),
+    **dict.fromkeys(("heading", "text", "path"), pa.string()),
+    **dict.fromkeys(("first_line", "last_line"), pa.int64()),
     "metadata": pa.string(),
 }
 RECORD_COLUMNS = ("id", "kind", "audiences", "metadata")
@@ -54,10 +50,7 @@ RECORD_COLUMNS = ("id", "kind", "audiences", "metadata")
 PLACE_COLUMNS: dict[str, type] = {"path": str, "first_line": int, "last_line": int}
 """Columns of a record's place → the type that a field of the same name must have to fill it."""
 COLUMN_TYPES = {
-    FieldType.TEXT: pa.string(),
-    FieldType.ENUM: pa.string(),
-    FieldType.URL: pa.string(),
-    FieldType.DATE: pa.string(),
+    **dict.fromkeys((FieldType.TEXT, FieldType.ENUM, FieldType.URL, FieldType.DATE), pa.string()),
     FieldType.INT: pa.int64(),
     FieldType.FLOAT: pa.float64(),
     FieldType.TEXTS: TEXTS,

@@ -136,10 +136,8 @@ def _batches_in(path: Path) -> Iterator[Iterator[pa.RecordBatch]]:
 def _sum_of(path: Path) -> str:
     """Return the digest of the rows in a copy."""
     with _batches_in(path) as batches:
-        chosen = (
-            batch.select([name for name in (*RECORD_COLUMNS, "vector") if name in batch.schema.names])
-            for batch in batches
-        )
+        wanted = (*RECORD_COLUMNS, "vector")
+        chosen = (batch.select([name for name in wanted if name in batch.schema.names]) for batch in batches)
         rows = (row for batch in chosen for row in _iter_values(batch))
         return sum_rows(({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector")) for row in rows)
 
