@@ -5,20 +5,7 @@ from typing import Any, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
-from stackroom.catalogue.spec import (
-    DateOrder,
-    Declared,
-    EmbedSpec,
-    FieldRole,
-    FieldType,
-    FilterKind,
-    FusionSpec,
-    KnownSpec,
-    PreferencesSpec,
-    RecommendSpec,
-    RelationSpec,
-    Take,
-)
+from stackroom.catalogue import spec as specs
 from stackroom.errors import SpecError, did_you_mean
 from stackroom.text.validation_words import model_in, plain_words, shown_value
 from stackroom.toml_text import TomlError, parse_toml
@@ -27,7 +14,7 @@ UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
 
 
-class DeclaredSearch(Declared):
+class DeclaredSearch(specs.Declared):
     """`search = {…}` of a field."""
 
     boost: float = Field(default=0.0, ge=0, le=10)
@@ -38,16 +25,16 @@ class DeclaredSearch(Declared):
     """Whether it is matched as a name only: its words are no part of the text that descriptions are searched in."""
 
 
-class DeclaredField(Declared):
+class DeclaredField(specs.Declared):
     """`[fields.NAME]`."""
 
-    type: FieldType
+    type: specs.FieldType
     """The type of the values."""
-    role: FieldRole | None = None
+    role: specs.FieldRole | None = None
     """The field's role in search, recommendation and answers; at most one field has each role."""
     search: bool | DeclaredSearch = False
     """Whether its words are searched, and how."""
-    filter: bool | FilterKind = False
+    filter: bool | specs.FilterKind = False
     """Whether and how records can be filtered by it; `true` takes the default of its type."""
     facet: bool = False
     """Whether its values can be browsed and counted."""
@@ -64,7 +51,7 @@ class DeclaredField(Declared):
     marked: dict[str, str] = Field(default_factory=dict)
     """Columns that say yes or no → the tag of a record that has yes there, in place of `path`, as in
     `{ is_vegan = "vegan" }`."""
-    take: Take | None = None
+    take: specs.Take | None = None
     """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
     unit: str = ""
     """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
@@ -73,7 +60,7 @@ class DeclaredField(Declared):
     brackets: bool = False
     """Whether the values of a text are ranges of numbers, as in `18–24`, `under 18` or `$150,000+`: kept as they are
     written, sorted and filtered by their bounds, and never averaged."""
-    date_order: DateOrder | None = None
+    date_order: specs.DateOrder | None = None
     """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
     values: tuple[str, ...] = ()
     """The values of an enum, which needs at least one."""
@@ -91,7 +78,7 @@ class DeclaredField(Declared):
     """Whether answers show it; false for text that is only searched."""
 
 
-class DeclaredKind(Declared):
+class DeclaredKind(specs.Declared):
     """`[kinds.NAME]`."""
 
     title: str = ""
@@ -102,7 +89,7 @@ class DeclaredKind(Declared):
     """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or `designers-*.jsonl`."""
 
 
-class Declaration(Declared):
+class Declaration(specs.Declared):
     """A whole `catalogue.toml`."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
@@ -132,17 +119,17 @@ class Declaration(Declared):
     """The fields of a record; one has the role `title`."""
     kinds: dict[str, DeclaredKind] = Field(default={})
     """The kinds of record, if there are several."""
-    relations: dict[str, RelationSpec] = Field(default={})
+    relations: dict[str, specs.RelationSpec] = Field(default={})
     """The fields that name other records by id."""
-    embed: EmbedSpec | None = None
+    embed: specs.EmbedSpec | None = None
     """The text to embed; without it, search is by words alone."""
-    search: FusionSpec = FusionSpec()
+    search: specs.FusionSpec = specs.FusionSpec()
     """The merging of the text and vector rankings."""
-    recommend: RecommendSpec | None = None
+    recommend: specs.RecommendSpec | None = None
     """The signals of recommendations; without it, records are recommended by meaning."""
-    preferences: PreferencesSpec = PreferencesSpec()
+    preferences: specs.PreferencesSpec = specs.PreferencesSpec()
     """The domain's words in sentences of preferences."""
-    known: dict[str, KnownSpec] = Field(default={})
+    known: dict[str, specs.KnownSpec] = Field(default={})
     """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
     values: dict[str, dict[str, tuple[str, ...]]] = Field(default={})
     """Field → its values → other words for each, by which filters, preferences and searches may name them."""

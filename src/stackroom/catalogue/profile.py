@@ -18,24 +18,8 @@ import numpy.typing as npt
 import orjson
 
 from stackroom.catalogue.column_words import is_about, name_words
+from stackroom.text.cells import values
 from stackroom.text.cells.dates import ISO_DAY, date_order_of, find_date
-from stackroom.text.cells.values import (
-    NOTHING,
-    PLAIN_MARKS,
-    DecimalMarks,
-    find_decimal_marks,
-    find_literal,
-    find_written_list,
-    has_name,
-    is_nothing,
-    list_in,
-    name_of_item,
-    number_and_unit,
-    read_number,
-    same_unit,
-    text_of,
-    with_point,
-)
 
 LONGEST_NUMBER = 40
 LARGEST_WHOLE = 2**53
@@ -101,7 +85,7 @@ TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
 def read_cell(raw: Any) -> Cell:
     """Return the form of a cell that is not empty, with its number."""
     if isinstance(raw, str):
-        return read_text_cell(text_of(raw))
+        return read_text_cell(values.text_of(raw))
     return next((read(raw) for kind, read in CELL_READERS if isinstance(raw, kind)), TEXT_CELL)
 
 
@@ -145,7 +129,7 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
     """Return the form of a short text with digits."""
     if CODE.fullmatch(text):
         return CODE_CELL
-    quantity = number_and_unit(text)
+    quantity = values.number_and_unit(text)
     is_bracket = quantity is not None and quantity.is_bracket
     if quantity is not None and not is_bracket and (not quantity.unit or quantity.is_money):
         is_year = YEAR.fullmatch(text)
@@ -157,7 +141,7 @@ def _read_figures(text: str, *, has_dates: bool) -> Cell:
             return Cell(Form.DATE, None, "", order)
     if quantity is None:
         prefixed = PREFIXED.fullmatch(text)
-        return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
+        return Cell(Form.TEXT, values.read_number(prefixed[2]), prefixed[1]) if prefixed else TEXT_CELL
     return Cell(Form.BRACKET if is_bracket else Form.QUANTITY, None if is_bracket else quantity.number, quantity.unit)
 
 
@@ -165,17 +149,17 @@ def _form_of_structure(text: str) -> Form:
     """Return the form of a text that starts like a list or an object."""
     if len(text) > LONGEST_READ:
         return Form.OBJECT if WRITTEN_STRUCTURE.match(text) else Form.TEXT
-    if (items := find_written_list(text)) is not None:
+    if (items := values.find_written_list(text)) is not None:
         return _form_of_list(items)
     try:
         return Form.OBJECT if isinstance(orjson.loads(text), dict) else Form.TEXT
     except orjson.JSONDecodeError:
-        return Form.OBJECT if isinstance(find_literal(text), dict | list) else Form.TEXT
+        return Form.OBJECT if isinstance(values.find_literal(text), dict | list) else Form.TEXT
 
 
 def _read_number(number: float) -> Cell:
     is_year = 1000 <= number <= 2999 and float(number).is_integer()
-    return Cell(Form.YEAR if is_year else _form_of_number(float(number), is_exact=False), read_number(number))
+    return Cell(Form.YEAR if is_year else _form_of_number(float(number), is_exact=False), values.read_number(number))
 
 
 def _form_of_number(number: float, *, is_exact: bool) -> Form:
@@ -188,7 +172,7 @@ def _form_of_number(number: float, *, is_exact: bool) -> Form:
 
 def _form_of_list(items: Sequence[Any]) -> Form:
     """Return LIST for a list of texts or named objects, else OBJECT."""
-    plain = all(has_name(item) if isinstance(item, dict) else not isinstance(item, list) for item in items)
+    plain = all(values.has_name(item) if isinstance(item, dict) else not isinstance(item, list) for item in items)
     return Form.LIST if plain else Form.OBJECT
 
 
@@ -266,7 +250,7 @@ class ColumnProfile:
     texts: Sequence[str] = field(repr=False, compare=False)
     numbers: Numbers = field(repr=False, compare=False)  # the number that each of `texts` is, if it is one
     is_sample: bool = False
-    decimal_marks: DecimalMarks = PLAIN_MARKS
+    decimal_marks: values.DecimalMarks = values.PLAIN_MARKS
 
     @cached_property
     def form(self) -> Form:
@@ -366,16 +350,16 @@ def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = Fals
     kept = rows if isinstance(rows, Sequence) else list(rows)
     names = dict.fromkeys(chain.from_iterable(kept))
     columns = {name: _Cells([row.get(name) for row in kept], name_words(name)) for name in names}
-    marks = find_decimal_marks({name: column.texts for name, column in columns.items() if column.may_have_comma})
+    marks = values.find_decimal_marks({name: column.texts for name, column in columns.items() if column.may_have_comma})
     return [
-        _profile(name, column, marks=marks.get(name, PLAIN_MARKS), is_sample=is_sample)
+        _profile(name, column, marks=marks.get(name, values.PLAIN_MARKS), is_sample=is_sample)
         for name, column in columns.items()
     ]
 
 
-def _profile(name: str, column: "_Cells", *, marks: DecimalMarks, is_sample: bool) -> ColumnProfile:
+def _profile(name: str, column: "_Cells", *, marks: values.DecimalMarks, is_sample: bool) -> ColumnProfile:
     if marks.has_comma:
-        column.read = column.named(read_text_cells(list(map(with_point, column.texts))))
+        column.read = column.named(read_text_cells(list(map(values.with_point, column.texts))))
     read = column.read
     counts = column.counts
     units, orders, forms_of = Counter[str](), Counter[str](), [cell.form for cell in read]
@@ -456,10 +440,10 @@ class _Cells:
         items: Counter[str] = Counter()
         for cell, raw, count in zip(self.read, self._raws, self.counts, strict=True):
             if cell.form is Form.LIST:
-                for item in list_in(raw, ""):
-                    named = name_of_item(item)
-                    if not is_nothing(named):
-                        items[text_of(named)] += count
+                for item in values.list_in(raw, ""):
+                    named = values.name_of_item(item)
+                    if not values.is_nothing(named):
+                        items[values.text_of(named)] += count
         return items
 
 
@@ -467,7 +451,8 @@ def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
     """Return for each cell its place among the different cells, and those in the order of first occurrence."""
     plain = (str, type(None))
     is_plain = set(map(type, cells)) <= {*plain}
-    keys = cells if is_plain else [cell if isinstance(cell, plain) else (type(cell), text_of(cell)) for cell in cells]
+    keyed = (cell if isinstance(cell, plain) else (type(cell), values.text_of(cell)) for cell in cells)
+    keys = cells if is_plain else list(keyed)
     firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     found = np.fromiter(map(places.__getitem__, keys), dtype=np.int32, count=len(cells))
@@ -477,16 +462,17 @@ def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
 def _find_text(raw: Any) -> str | None:
     """Return a cell as text, or None if it is empty; a plain text, the usual case, is quick."""
     if not isinstance(raw, str) or raw.startswith("="):
-        return None if is_nothing(raw) else text_of(raw)
+        return None if values.is_nothing(raw) else values.text_of(raw)
     text = raw.strip()
-    return None if text in NOTHING else text
+    return None if text in values.NOTHING else text
 
 
 def _merged_units(units: Counter[str]) -> dict[str, int]:
     """Return the units with other spellings of each counted as the most frequent one, the most frequent first."""
     merged: Counter[str] = Counter()
     for unit, count in units.most_common():
-        known = next((one for one in merged if same_unit(one, unit)), unit) if len(merged) <= FEW_VALUES else unit
+        others = merged if len(merged) <= FEW_VALUES else ()
+        known = next((one for one in others if values.same_unit(one, unit)), unit)
         merged[known] += count
     return dict(merged.most_common())
 

@@ -18,15 +18,7 @@ import numpy as np
 
 from stackroom.background.processes import PIPED, ChildProcess
 from stackroom.checksums import find_damaged, measure_files, save_sums
-from stackroom.embed.encoder_layout import (
-    POSITIONS,
-    WEIGHTS_SIZE,
-    load_pack,
-    load_safetensors,
-    position_table,
-    word_table,
-    write_weights,
-)
+from stackroom.embed import encoder_layout
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
 from stackroom.net.files import open_like, sha256_of
@@ -98,8 +90,8 @@ def model_files(model: LocalModel = MINILM) -> dict[str, int | None]:
     return {
         TOKENIZER: model.tokenizer_bytes,
         "words.npy": ARRAY_HEADER_BYTES + model.vocabulary * DIMENSION * 2,
-        "positions.npy": ARRAY_HEADER_BYTES + POSITIONS * DIMENSION * 4,
-        "weights.bin": WEIGHTS_SIZE,
+        "positions.npy": ARRAY_HEADER_BYTES + encoder_layout.POSITIONS * DIMENSION * 4,
+        "weights.bin": encoder_layout.WEIGHTS_SIZE,
         "graph.onnx": None,
     }
 
@@ -230,12 +222,13 @@ def _from_folder(folder: Path, model: LocalModel) -> Path:
 
 def _convert(originals: Path, target: Path, model: LocalModel) -> None:
     if SAFETENSORS in model.files:
-        weights, tokenizer = load_safetensors(originals / SAFETENSORS), (originals / TOKENIZER).read_bytes()
+        weights = encoder_layout.load_safetensors(originals / SAFETENSORS)
+        tokenizer = (originals / TOKENIZER).read_bytes()
     else:
-        weights, tokenizer = load_pack(originals / next(iter(model.files)))
+        weights, tokenizer = encoder_layout.load_pack(originals / next(iter(model.files)))
     (target / TOKENIZER).write_bytes(tokenizer)
-    np.save(target / "words.npy", word_table(weights))
-    np.save(target / "positions.npy", position_table(weights))
-    write_weights(weights, target / "weights.bin")
+    np.save(target / "words.npy", encoder_layout.word_table(weights))
+    np.save(target / "positions.npy", encoder_layout.position_table(weights))
+    encoder_layout.write_weights(weights, target / "weights.bin")
     graph = resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
     (target / "graph.onnx").write_bytes(graph)

@@ -19,20 +19,11 @@ from stackroom.catalogue.codec import decode_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError
+from stackroom.ingest import mapping as mappings
 from stackroom.ingest.edits.hand_edits import MOST_MATCHED, HandEdits, PlacedRecord, match_edited
 from stackroom.ingest.embedding import LateEmbedding, Pace, build_puts, with_vectors
 from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from stackroom.ingest.ledger import Ledger, Origin
-from stackroom.ingest.mapping import (
-    ColumnCheck,
-    FittingRow,
-    ReadRow,
-    RowMapping,
-    UnreadCell,
-    digest_of_reading,
-    digest_of_values,
-    require_valid,
-)
 from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
@@ -85,7 +76,7 @@ class IngestReport:
         """Why the first rejected row was rejected, as the end of a message; empty if none was."""
         return f"; {': '.join(self.rejects[0])}" if self.rejects else ""
 
-    def leave_out(self, place: str, cell: UnreadCell) -> None:
+    def leave_out(self, place: str, cell: mappings.UnreadCell) -> None:
         """Record a cell that could not be read."""
         count = self.unread_cells.get(cell.field, 0)
         self.unread_cells[cell.field] = count + 1
@@ -122,7 +113,7 @@ class Target:
     """The destination of rows: a shelf with its ledger, spec, mapping and embedder."""
 
     spec: CatalogueSpec
-    mapping: RowMapping
+    mapping: mappings.RowMapping
     writer: ShelfWriter
     ledger: Ledger
     embedder: Embedder | None = None
@@ -225,8 +216,9 @@ class _Run:
         """The places of rows that were passed over."""
         self._other_model: ModelId | None = None
         """The model of vectors that come with the rows and cannot be used."""
-        self._reading = digest_of_reading(target.spec, target.mapping)
-        self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
+        mapping = target.mapping
+        self._reading = mappings.digest_of_reading(target.spec, mapping)
+        self._column_check = mappings.ColumnCheck(target.spec, kind=mapping.kind) if mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
         ledger, name, report = self._target.ledger, self._source.name, self._report
@@ -433,7 +425,7 @@ class _Run:
         if not self._makes_ids:
             return record
         made = record.id
-        digest = digest_of_values(record.fields) if self._target.spec.id_template else made
+        digest = mappings.digest_of_values(record.fields) if self._target.spec.id_template else made
         if self._composed.setdefault(made, digest) != digest:
             made = RecordId(f"{made} {digest}")
         self._repeated[made] += 1
@@ -454,7 +446,7 @@ class _Run:
         is_gone = self._source.is_whole and holder in self._unseen  # its row has another id now
         return None if holder in (None, record.id) or is_gone else str(holder)
 
-    def _read_checked(self, row: SourceRow) -> ReadRow:
+    def _read_checked(self, row: SourceRow) -> mappings.ReadRow:
         if row.problem:
             raise InputError(row.problem)
         has_all_columns = not row.digest  # with digests, only changed rows get here
@@ -463,20 +455,20 @@ class _Run:
                 self._column_check.observe(part.values)
         read = self._read(row)
         for record in read.records:
-            require_valid(record, self._target.spec, is_fitting=isinstance(read, FittingRow))
+            mappings.require_valid(record, self._target.spec, is_fitting=isinstance(read, mappings.FittingRow))
         for cell in read.unread:
             self._report.leave_out(row.place, cell)
         if row.vector is not None and len(read.records) == 1:
             self._take_vector(read.records[0], row.vector)
         return read
 
-    def _read(self, row: SourceRow) -> ReadRow:
+    def _read(self, row: SourceRow) -> mappings.ReadRow:
         """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""
         spec, mapping = self._target.spec, self._target.mapping
         if row.record is not None and row.record.catalogue == spec.name:
-            return ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
+            return mappings.ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
         if row.is_chunk and mapping.records_of_chunk is not None:
-            return ReadRow(tuple(mapping.records_of_chunk(row.values)))
+            return mappings.ReadRow(tuple(mapping.records_of_chunk(row.values)))
         return read_source_row(row, spec, mapping)
 
     def _take_vector(self, record: Record, vector: SourceVector) -> None:

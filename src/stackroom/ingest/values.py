@@ -11,21 +11,8 @@ import orjson
 from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
+from stackroom.text.cells import values as cells
 from stackroom.text.cells.dates import find_date, find_year
-from stackroom.text.cells.values import (
-    find_literal,
-    is_nothing,
-    list_in,
-    name_of_item,
-    plain_text,
-    read_boolean,
-    read_number,
-    read_quantity,
-    same_unit,
-    text_of,
-    unwrapped,
-    with_point,
-)
 
 FEWEST_KEYS = 8
 MOST_SHARED = 0.3  # the share of all keys that the average row may have, where the keys are data
@@ -156,39 +143,39 @@ def _date(raw: Any, field: FieldSpec) -> str:
     if isinstance(raw, date):
         return raw.isoformat()
     has_month_first = field.date_order is DateOrder.MONTH_FIRST
-    found = find_date(text_of(raw), month_first=has_month_first)
+    found = find_date(cells.text_of(raw), month_first=has_month_first)
     if found is not None:
         return found
     advice = ""
-    if find_date(text_of(raw), month_first=not has_month_first) is not None:
+    if find_date(cells.text_of(raw), month_first=not has_month_first) is not None:
         first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
         advice = f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
     raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
 
 
 def _texts(raw: Any, field: FieldSpec) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(_named(list_in(raw, field.split)))) or None
+    return tuple(dict.fromkeys(_named(cells.list_in(raw, field.split)))) or None
 
 
 def _named(items: Iterable[Any]) -> Iterable[str]:
     """Yield the items as texts; an object as its name."""
     for item in items:
         if type(item) is str:
-            if not is_nothing(item):
-                yield unwrapped(item)
+            if not cells.is_nothing(item):
+                yield cells.unwrapped(item)
             continue
-        named = name_of_item(item)
-        if not is_nothing(named) and (text := text_of(named)):
+        named = cells.name_of_item(item)
+        if not cells.is_nothing(named) and (text := cells.text_of(named)):
             yield text
 
 
 def _number(raw: Any, field: FieldSpec) -> int | float:
     number: int | float | None
     if field.take:  # the year of a date, or the first year in a text
-        number = raw.year if isinstance(raw, date) else find_year(text_of(raw))
+        number = raw.year if isinstance(raw, date) else find_year(cells.text_of(raw))
     else:
-        text = with_point(raw) if field.decimal_comma and isinstance(raw, str) else raw
-        number = read_quantity(text, field.unit) if field.unit else read_number(text)
+        text = cells.with_point(raw) if field.decimal_comma and isinstance(raw, str) else raw
+        number = cells.read_quantity(text, field.unit) if field.unit else cells.read_number(text)
     if number is None:
         wanted = "without a year" if field.take else f"not a number{f' in {field.unit}' if field.unit else ''}"
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, {wanted}")
@@ -202,12 +189,13 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
 
 
 def _choice(raw: Any, field: FieldSpec) -> str:
-    text = text_of(raw)
+    text = cells.text_of(raw)
     known = {value.lower(): value for value in field.values}
     if text.lower() in known:
         return known[text.lower()]
-    answers = {read_boolean(value): value for value in field.values}  # one of two values may say yes, the other no
-    return answers.get(read_boolean(raw), text) if answers.keys() == {True, False} else text
+    # One of two values may say yes, the other no.
+    answers = {cells.read_boolean(value): value for value in field.values}
+    return answers.get(cells.read_boolean(raw), text) if answers.keys() == {True, False} else text
 
 
 def _json(raw: Any, _field: FieldSpec) -> Value:
@@ -215,13 +203,13 @@ def _json(raw: Any, _field: FieldSpec) -> Value:
         try:
             return orjson.loads(raw)
         except orjson.JSONDecodeError:
-            return find_literal(raw) or raw
+            return cells.find_literal(raw) or raw
     return raw
 
 
 READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
-    FieldType.TEXT: lambda raw, _field: plain_text(raw),
-    FieldType.URL: lambda raw, _field: text_of(raw),
+    FieldType.TEXT: lambda raw, _field: cells.plain_text(raw),
+    FieldType.URL: lambda raw, _field: cells.text_of(raw),
     FieldType.TEXTS: _texts,
     FieldType.TAGS: lambda raw, field: tuple(Tag("", text) for text in _texts(raw, field) or ()) or None,
     FieldType.INT: _number,
@@ -245,15 +233,16 @@ def is_plain(cell: Any, field: FieldSpec) -> bool:
     if field.type not in READ_AS or field.template or field.take:  # a field that takes the year says so
         return True
     if field.type is FieldType.TEXT:
-        return (isinstance(cell, str) and "<" not in cell and "&" not in cell) or plain_text(cell) == text_of(cell)
+        has_no_markup = isinstance(cell, str) and "<" not in cell and "&" not in cell
+        return has_no_markup or cells.plain_text(cell) == cells.text_of(cell)
     if isinstance(cell, int | float):
         return field.type is not FieldType.DATE
-    text = text_of(cell)
+    text = cells.text_of(cell)
     if field.type in (FieldType.ENUM, FieldType.DATE):
         return text in field.values if field.type is FieldType.ENUM else PLAIN_DATE.fullmatch(text) is not None
     bare = text.removeprefix(field.unit)
-    number = None if field.decimal_comma and with_point(bare) != bare else PLAIN_NUMBER.match(bare)
-    if number is None or (number.end() < len(bare) and not same_unit(bare[number.end() :].strip(), field.unit)):
+    number = None if field.decimal_comma and cells.with_point(bare) != bare else PLAIN_NUMBER.match(bare)
+    if number is None or (number.end() < len(bare) and not cells.same_unit(bare[number.end() :].strip(), field.unit)):
         return False
     figure = number[0]
     return len(figure) <= EXACT_LENGTH or field.type is FieldType.INT or figure == repr(float(figure))

@@ -17,23 +17,16 @@ from typing import Any, TypeVar
 import httpx
 
 from stackroom.errors import StorageError, TooLargeError, UnavailableError
+from stackroom.net import polite
 from stackroom.net.addresses import AddressGuard, ResolvedUrl
 from stackroom.net.files import install_file, sha256_of
-from stackroom.net.polite import (
-    RETRIED_STATUSES,
-    USER_AGENT,
-    Clock,
-    describe_failure,
-    load_certificates,
-    read_retry_after,
-)
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
 POLL_S = 0.1
 CLOSE_S = 5.0
-LATER_STATUSES = RETRIED_STATUSES | {408, 425}
+LATER_STATUSES = polite.RETRIED_STATUSES | {408, 425}
 LENGTH = re.compile(r"\d{1,18}")
 
 ValueT = TypeVar("ValueT")
@@ -113,12 +106,12 @@ class Fetcher:
         *,
         limits: FetchLimits,
         certificates: ssl.SSLContext | None = None,
-        clock: Clock | None = None,
+        clock: polite.Clock | None = None,
     ) -> None:
         self._guard = guard
         self._limits = limits
         self._certificates = certificates
-        self._clock = clock or Clock()
+        self._clock = clock or polite.Clock()
 
     def fetch_file(
         self,
@@ -197,7 +190,7 @@ class Fetcher:
             advice = "it must send the file as it is"
             raise TransferError(f"the server sends a compressed body, which was not requested; {advice}", is_final=True)
         if status != 200:
-            wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+            wait_s = polite.read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
             raise TransferError(
                 f"the server answered status {status}; "
                 f"{'try again later' if status in LATER_STATUSES else 'check the address'}",
@@ -238,7 +231,8 @@ class Fetcher:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
             # One transport per connection: a pooled one would be reused for another host name at the same address.
-            transport = httpx.AsyncHTTPTransport(verify=self._certificates or load_certificates(), trust_env=False)
+            certificates = self._certificates or polite.load_certificates()
+            transport = httpx.AsyncHTTPTransport(verify=certificates, trust_env=False)
             try:
                 return await transport.handle_async_request(self._request(place, str(address))), transport
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -256,7 +250,7 @@ class Fetcher:
             "GET",
             httpx.URL(scheme=place.scheme, host=address, port=place.port, raw_path=place.target.encode("ascii")),
             headers={
-                "User-Agent": USER_AGENT,
+                "User-Agent": polite.USER_AGENT,
                 "Accept": "*/*",
                 "Host": place.authority,
                 "Accept-Encoding": "identity",
@@ -270,7 +264,7 @@ class Fetcher:
         try:
             return asyncio.run(self._supervised(work, is_cancelled))
         except (httpx.HTTPError, ssl.SSLError) as error:
-            raise TransferError(f"the server {describe_failure(error)}; try again later") from error
+            raise TransferError(f"the server {polite.describe_failure(error)}; try again later") from error
 
     async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
         loop = asyncio.get_running_loop()

@@ -24,14 +24,7 @@ from stackroom.checksums import sync_file, sync_folder
 from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.library import CALIBRATION_FILE, HALF_WRITTEN, THUMBNAILS_FOLDER, Installed, replace_file
 from stackroom.net.files import sha256_of
-from stackroom.packs.entries import (
-    PackEntry,
-    iter_entries,
-    iter_shelf,
-    iter_thumbnails,
-    write_embeddings,
-    write_thumbnails,
-)
+from stackroom.packs import entries
 from stackroom.packs.installed import FORMER_FILE, InstalledPack
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
@@ -155,12 +148,12 @@ def _write_files(
     path, digest = fresh / RECORDS_FILE, hashlib.sha256()
     raw_bytes = records = vectors = 0
 
-    def iter_written() -> Iterator[list[PackEntry]]:
+    def iter_written() -> Iterator[list[entries.PackEntry]]:
         """Write the records of each batch, and pass it on."""
         nonlocal raw_bytes, records, vectors
         with zstd.open(path, "wb", level=LEVEL) as stream:
             stream.write(b"")  # without any write, there is no frame
-            for batch in iter_shelf(reader, label.loaded.spec):
+            for batch in entries.iter_shelf(reader, label.loaded.spec):
                 lines = b"".join(entry.line for entry in batch)
                 stream.write(lines)
                 digest.update(lines)
@@ -172,10 +165,10 @@ def _write_files(
 
     batches = iter_written()
     if reader.model is not None:
-        write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
+        entries.write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
     deque(batches, maxlen=0)
     if label.thumbnails:
-        write_thumbnails(label.thumbnails, fresh / THUMBNAILS_FILE)
+        entries.write_thumbnails(label.thumbnails, fresh / THUMBNAILS_FILE)
     for written in fresh.iterdir():
         sync_file(written)
     sync_folder(fresh)
@@ -249,8 +242,8 @@ def check_pack(folder: Path) -> Iterator[str]:
         return
     try:
         compile_text(paths[SPEC_FILE].read_text(encoding="utf-8", errors="replace"), origin=SPEC_FILE)
-        deque(iter_entries(manifest, paths), maxlen=0)
-        deque(iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (), maxlen=0)
+        deque(entries.iter_entries(manifest, paths), maxlen=0)
+        deque(entries.iter_thumbnails(paths[THUMBNAILS_FILE]) if THUMBNAILS_FILE in paths else (), maxlen=0)
     except ExpectedError as error:
         yield error.message
 

@@ -44,18 +44,10 @@ from stackroom.library import (
 )
 from stackroom.model.record import RecordId
 from stackroom.net.addresses import shown_address
+from stackroom.packs import places
 from stackroom.packs.entries import BATCH_RECORDS, PackEntry, iter_differences, save_thumbnails
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SHORT, SPEC_FILE, THUMBNAILS_FILE, Manifest
-from stackroom.packs.places import (
-    FoundRelease,
-    ReleaseFetcher,
-    find_release,
-    open_place,
-    plan_fetch,
-    require_successor,
-    resolved_location,
-)
 from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER, EmbeddedShelf
@@ -265,13 +257,13 @@ def install_release(
 ) -> ReleaseReport:
     """Install a catalogue from the newest release of a place."""
     require_name(name)
-    source = ReleaseSource(place=resolved_location(location), key=key)
+    source = ReleaseSource(place=places.resolved_location(location), key=key)
     installed = host.library.find_installed(name)
     if installed is not None and _has_samples_only(host, installed):
         raise ConflictError(f"'{name}' has sample data; move {installed.folder} away to install the release")
     if installed is not None:
         return _installed_already(installed, source)
-    found = find_release(open_place(source.place, host.settings), key=key)
+    found = places.find_release(places.open_place(source.place, host.settings), key=key)
     manifest, shown = found.manifest, found.place.shown
     if manifest.catalogue != name:
         raise InputError(
@@ -279,7 +271,7 @@ def install_release(
             f"to install it: stackroom init {manifest.catalogue} --from {shown}"
         )
     _require_resumable(host, name)
-    files = plan_fetch(found, InstalledPack(host.library.folder / name / PACK_FOLDER), None)
+    files = places.plan_fetch(found, InstalledPack(host.library.folder / name / PACK_FOLDER), None)
     signed = "signed by the given key" if found.is_signed else "not checked by a key"
     progress.say(
         f"{name} {manifest.version} from {shown}: {manifest.records:,} records, "
@@ -304,7 +296,7 @@ def install_release(
     return report
 
 
-def _read_spec(host: ReleaseHost, found: FoundRelease) -> LoadedSpec:
+def _read_spec(host: ReleaseHost, found: places.FoundRelease) -> LoadedSpec:
     """Return the spec of the release, before anything is written."""
     file = found.manifest.get_file(SPEC_FILE)
     if file.size_bytes > MOST_SPEC_BYTES:
@@ -313,7 +305,7 @@ def _read_spec(host: ReleaseHost, found: FoundRelease) -> LoadedSpec:
 
 
 def _install(
-    host: ReleaseHost, place: Installed, loaded: LoadedSpec, files: ReleaseFetcher, progress: ReleaseProgress
+    host: ReleaseHost, place: Installed, loaded: LoadedSpec, files: places.ReleaseFetcher, progress: ReleaseProgress
 ) -> None:
     """Fetch, build and make visible; what a stopped installation wrote is written anew."""
     pack, manifest = files.pack, files.found.manifest
@@ -383,10 +375,10 @@ def list_released(host: ReleaseHost) -> list[Installed]:
 def update_catalogue(host: ReleaseHost, name: str, *, progress: ReleaseProgress = SILENT) -> ReleaseReport:
     """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict."""
     with held_catalogue(host, name) as held:
-        found = find_release(open_place(held.source.place, host.settings), key=held.source.key)
-        if not require_successor(found.manifest, held.manifest):
+        found = places.find_release(places.open_place(held.source.place, host.settings), key=held.source.key)
+        if not places.require_successor(found.manifest, held.manifest):
             return _mended(held, found)
-        files, manifest = plan_fetch(found, held.pack, held.manifest), found.manifest
+        files, manifest = places.plan_fetch(found, held.pack, held.manifest), found.manifest
         how = "as a patch" if any(missing.patch for missing in files.missing) else f"in {len(files.missing)} files"
         progress.say(
             f"{name}: {held.manifest.version} → {manifest.version}, {shown_size(files.size_bytes)} to fetch {how} "
@@ -397,11 +389,11 @@ def update_catalogue(host: ReleaseHost, name: str, *, progress: ReleaseProgress 
         return _change(held, manifest, fetched=files.fetched_bytes)
 
 
-def _mended(held: HeldCatalogue, found: FoundRelease) -> ReleaseReport:
+def _mended(held: HeldCatalogue, found: places.FoundRelease) -> ReleaseReport:
     """Fetch the files of the installed release that are damaged or gone, and report that nothing else changed."""
     report = ReleaseReport.of(held.manifest, name=held.installed.name, former=held.manifest.version)
     if held.manifest.content == found.manifest.content:
-        files = plan_fetch(found, held.pack, None)
+        files = places.plan_fetch(found, held.pack, None)
         files.bring()
         report.fetch_bytes = files.fetched_bytes
     if report.fetch_bytes:

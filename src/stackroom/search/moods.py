@@ -1,6 +1,6 @@
 """Moods in a query: the tags that show what words such as "melancholy" or "cosy" ask for, and how records meet them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +11,7 @@ from stackroom.model.record import Key
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
-from stackroom.text.preference_pieces import (
-    Checks,
-    Cue,
-    Leaning,
-    Mood,
-    NamedTag,
-    Plain,
-    PreferenceVocabulary,
-    Title,
-    Tone,
-    tone_checks,
-)
+from stackroom.text import preference_pieces as pieces
 from stackroom.text.preference_words import TONES
 from stackroom.text.preferences import read
 
@@ -36,11 +25,11 @@ MOST_WORDS = 10  # a longer query describes a record, and not a mood
 class QueryMoods:
     """The moods and tags that a query is about."""
 
-    checks: tuple[Checks, ...]
+    checks: tuple[pieces.Checks, ...]
     is_whole: bool  # whether it asks for nothing else
 
 
-_KEPT = KeptBySnapshot[str, PreferenceVocabulary]()
+_KEPT = KeptBySnapshot[str, pieces.PreferenceVocabulary]()
 
 
 def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMoods | None:
@@ -48,21 +37,25 @@ def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMood
     if not spec.preferences.moods or len(text.split()) > MOST_WORDS:
         return None
     whats = [piece.what for piece in read(text, _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec)))]
-    if any(isinstance(what, Cue | Title) for what in whats):
+    if any(isinstance(what, pieces.Cue | pieces.Title) for what in whats):
         return None
-    moods = [tone_checks(what.leaning, Mood.PLAIN) for what in whats if isinstance(what, Tone)]
-    tags = [Checks(field=one.field, sought=(one.name,)) for one in whats if isinstance(one, NamedTag) and one.field]
+    moods = [pieces.tone_checks(what.leaning, pieces.Mood.PLAIN) for what in whats if isinstance(what, pieces.Tone)]
+    tags = [
+        pieces.Checks(field=one.field, sought=(one.name,))
+        for one in whats
+        if isinstance(one, pieces.NamedTag) and one.field
+    ]
     checks = tuple(dict.fromkeys(one for one in (*moods, *tags) if one))
-    unknown = sum(what is Plain.WORD for what in whats)
+    unknown = sum(what is pieces.Plain.WORD for what in whats)
     return QueryMoods(checks=checks, is_whole=not unknown) if checks and unknown <= len(checks) // 2 else None
 
 
-def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> PreferenceVocabulary:
+def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> pieces.PreferenceVocabulary:
     name = next((field.name for field in spec.column_fields if field.type is FieldType.TAGS), "")
     if not name:
-        return PreferenceVocabulary()
+        return pieces.PreferenceVocabulary()
     tags = field_values(reader, spec, name)
-    return PreferenceVocabulary(
+    return pieces.PreferenceVocabulary(
         tags=tags.spellings,
         tag_field=name,
         moods=mood_tones(spec.preferences.moods, tags, name),
@@ -70,31 +63,19 @@ def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> PreferenceVocabular
     )
 
 
-def mood_tones(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, Tone]:
+def mood_tones(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, pieces.Tone]:
     """Return each word for a mood with its description and the tags that show it, of those that records have."""
-    moods: dict[str, Tone] = {}
+    moods: dict[str, pieces.Tone] = {}
     for name, mood in declared.items():
         described = TONES.get(name.lower())
-        tone = Tone(
-            described or name,
-            Leaning(
-                tag_field,
-                meant=_had(mood.tags, tags),
-                near=_had(mood.near, tags),
-                away=_had(mood.away, tags),
-                never=_had(mood.never, tags),
-            ),
-        )
+        had = (tuple(filter(tags.count_of, some)) for some in (mood.tags, mood.near, mood.away, mood.never))
+        tone = pieces.Tone(described or name, pieces.Leaning(tag_field, *had))
         same = (word for word, meaning in TONES.items() if meaning == described)
         moods.update(dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone))
     return moods
 
 
-def _had(values: Iterable[str], tags: FieldValues) -> tuple[str, ...]:
-    return tuple(value for value in values if tags.count_of(value))
-
-
-def score_checks(reader: ShelfReader, keys: Sequence[Key], checks: Checks) -> Floats:
+def score_checks(reader: ShelfReader, keys: Sequence[Key], checks: pieces.Checks) -> Floats:
     """Return how well the values of each record meet a wish, 0–1."""
     for_it = _counted(reader, keys, checks.field, checks.sought, checks.near)
     is_sought = bool(checks.sought or checks.near)

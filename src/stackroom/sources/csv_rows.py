@@ -11,21 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from stackroom.errors import InputError
+from stackroom.sources import grid_layout
 from stackroom.sources.columns import unique_names
 from stackroom.sources.compressed import LONGEST_LINE, open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows
-from stackroom.sources.grid_layout import (
-    NUMBER,
-    Footnotes,
-    Layout,
-    MissingCells,
-    column_names,
-    count_titles,
-    describe_left_out,
-    find_layout,
-    shown,
-    usual_width,
-)
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_lines import iter_lines
 
@@ -44,7 +33,9 @@ def find_delimiter(lines: Sequence[str], *, usual: str, may_have_titles: bool) -
     rows = {delimiter: _rows(lines, delimiter) for delimiter in DELIMITERS}
     chosen, evenness = _most_even(rows, usual)
     if may_have_titles and evenness[0] < LEAST_EVEN:
-        below = {delimiter: some[above:] for delimiter, some in rows.items() if (above := count_titles(some))}
+        below = {
+            delimiter: some[above:] for delimiter, some in rows.items() if (above := grid_layout.count_titles(some))
+        }
         found, evenness_below = _most_even(below, usual)
         chosen = found if evenness_below[0] >= LEAST_EVEN_BELOW else chosen
     return chosen, rows[chosen]
@@ -95,16 +86,17 @@ class CsvRows(FileRows):
             lines.drop(self._options.skip or 0)
             delimiter, head = self._read_head(lines)
             rows = lines.iter_rows(delimiter)
-            layout = find_layout(head, self._options)
+            layout = grid_layout.find_layout(head, self._options)
             if titles := list(islice(rows, layout.titles)):
-                self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
+                left_out = grid_layout.describe_left_out("line", titles, "above the header")
+                self._notes.add(f"{left_out}; --skip 0 reads all lines")
             names = self._read_names(rows, layout, head)
             lines.width = len(names)
-            missing = MissingCells(head[layout.first_row :], self._notes)
+            missing = grid_layout.MissingCells(head[layout.first_row :], self._notes)
             yield from map(missing.emptied, self._iter_below(rows, names))
 
     def _iter_below(self, rows: Iterator[Row], names: list[str]) -> Iterator[SourceRow]:
-        row, good, footnotes = None, 0, Footnotes(len(names))
+        row, good, footnotes = None, 0, grid_layout.Footnotes(len(names))
         for number, values in footnotes.without(rows):
             if values is not None and len(values) < len(names):
                 self._notes.count(SHORT_ROWS, f"line {number}")
@@ -124,11 +116,11 @@ class CsvRows(FileRows):
             )
         if not good:
             raise InputError(
-                f"{self._path}: no row can be read with the header {shown(names)}; {row.place}: {row.problem}; "
-                "if there are lines above the header, give their number: --skip 1"
+                f"{self._path}: no row can be read with the header {grid_layout.shown(names)}; {row.place}: "
+                f"{row.problem}; if there are lines above the header, give their number: --skip 1"
             )
         if footnotes.rows:
-            self._notes.add(describe_left_out("line", footnotes.rows, "below the table"))
+            self._notes.add(grid_layout.describe_left_out("line", footnotes.rows, "below the table"))
 
     def _read_head(self, lines: "_Lines") -> tuple[str, Rows]:
         """Return the delimiter, which the first line may state, and the first rows, without blank ones."""
@@ -139,9 +131,9 @@ class CsvRows(FileRows):
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
         return find_delimiter(head, usual=usual, may_have_titles=self._options.skip is None)
 
-    def _read_names(self, rows: Iterator[Row], layout: Layout, head: Rows) -> list[str]:
+    def _read_names(self, rows: Iterator[Row], layout: grid_layout.Layout, head: Rows) -> list[str]:
         if not layout.header_rows:
-            return unique_names([""] * usual_width(head))
+            return unique_names([""] * grid_layout.usual_width(head))
         headers = [self._require_header(*header) for header in islice(rows, layout.header_rows)]
         if not headers:
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
@@ -149,13 +141,14 @@ class CsvRows(FileRows):
         if layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(headers[0])):
             self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
         if layout.header_rows > 1 and self._options.header_rows is None:
-            self._notes.add(f"the header has a second line: {shown(headers[1])}; --header-rows 1 reads it as a row")
-        return column_names(headers, head[layout.first_row :])
+            second = grid_layout.shown(headers[1])
+            self._notes.add(f"the header has a second line: {second}; --header-rows 1 reads it as a row")
+        return grid_layout.column_names(headers, head[layout.first_row :])
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
             raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes; close each quote")
-        if all(NUMBER.fullmatch(name) for name in header):
+        if all(grid_layout.NUMBER.fullmatch(name) for name in header):
             raise InputError(
                 f"{self._path}, line {number}: expected column names; these are numbers; "
                 "for a file without a header: --header-rows 0"

@@ -10,17 +10,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import (
-    CatalogueView,
-    InputError,
-    OpenCatalogue,
-    QueryVector,
-    Ranked,
-    Scope,
-    TextQuery,
-    analyse_query,
-    clean,
-)
+from stackroom import api
 
 SYNONYMS = "synonyms.json"
 KEPT_FOLDER = "files"
@@ -34,17 +24,17 @@ _WORD = re.compile(r"\w+")
 def read_synonyms(document: Any, *, origin: str) -> dict[str, list[str]]:
     """Check the form of a table of synonyms; `origin` names it in errors."""
     if not isinstance(document, dict):
-        raise InputError(f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}')
+        raise api.InputError(f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}')
     table = {}
     for word, others in document.items():
         listed = [others] if isinstance(others, str) else others
         if not isinstance(listed, list) or not all(isinstance(other, str) for other in listed):
-            raise InputError(f'{origin}: the synonyms of \'{word}\' are not a list of texts, such as ["a", "b"]')
+            raise api.InputError(f'{origin}: the synonyms of \'{word}\' are not a list of texts, such as ["a", "b"]')
         table[word] = listed
     return table
 
 
-def load_kept(catalogue: OpenCatalogue) -> dict[str, list[str]]:
+def load_kept(catalogue: api.OpenCatalogue) -> dict[str, list[str]]:
     """Return the synonyms kept beside a catalogue; those of its declaration where there are none."""
     path = catalogue.folder / KEPT_FOLDER / SYNONYMS if catalogue.folder else None
     if path is None or not path.is_file():
@@ -52,7 +42,7 @@ def load_kept(catalogue: OpenCatalogue) -> dict[str, list[str]]:
     try:
         return read_synonyms(orjson.loads(path.read_bytes()), origin=str(path))
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{path}: not valid JSON at line {error.lineno}: {error.msg}; build it again") from error
+        raise api.InputError(f"{path}: not valid JSON at line {error.lineno}: {error.msg}; build it again") from error
 
 
 def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
@@ -66,16 +56,18 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def rank_expanded(view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int) -> Ranked:
+def rank_expanded(
+    view: api.CatalogueView, query: str, scope: api.Scope, vector: api.QueryVector | None, limit: int
+) -> api.Ranked:
     """Rank by the query and its synonyms, those of the catalogue's declaration and those kept beside it."""
-    text = clean(query[:MAX_QUERY_CHARS])
+    text = api.clean(query[:MAX_QUERY_CHARS])
     added = synonyms_in(text, load_kept(view.catalogue))
-    asked = analyse_query(text, synonyms=view.spec.synonyms)
-    others = analyse_query(" ".join(added), synonyms={})
+    asked = api.analyse_query(text, synonyms=view.spec.synonyms)
+    others = api.analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
     return view.catalogue.searcher.rank(
-        view.reader, text, scope=scope, limit=limit, query_vector=vector, terms=TextQuery(terms=terms)
+        view.reader, text, scope=scope, limit=limit, query_vector=vector, terms=api.TextQuery(terms=terms)
     )
 
 

@@ -12,19 +12,12 @@ from typing import Any
 import numpy as np
 
 from stackroom import api
+from stackroom_catalogues.music import search as searching
 from stackroom_catalogues.music import shapes
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.playlist import make_playlist
-from stackroom_catalogues.music.search import (
-    NEAREST_OF_KIND,
-    FoundKinds,
-    FoundOfKind,
-    scope_search,
-    search_kinds,
-    search_path,
-)
 
 TOP_TRACKS = 10  # albums and tracks of an artist that are listed unless a call says how many
 
@@ -39,12 +32,12 @@ class MusicTools:
         self, principal: api.Principal, params: shapes.SearchMusicParams, *, catalogue: str | None = None
     ) -> shapes.SearchMusicResult:
         """Search artists, albums and tracks by name and meaning."""
-        scoped = scope_search(self._catalogues.views(catalogue), principal, params)
+        scoped = searching.scope_search(self._catalogues.views(catalogue), principal, params)
         views = scoped.views
 
-        def search(view: api.CatalogueView) -> FoundKinds:
+        def search(view: api.CatalogueView) -> searching.FoundKinds:
             library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
-            return search_kinds(library, params)
+            return searching.search_kinds(library, params)
 
         asked = api.ask_each(views.found, search)
         kinds = [params.kind] if params.kind else KINDS
@@ -71,16 +64,16 @@ class MusicTools:
         self, principal: api.Principal, params: shapes.SearchMusicParams, name: str, kind: str
     ) -> api.SearchPath:
         """Return how `catalog.search` searches one catalogue for records of a kind."""
-        scoped = scope_search(self._catalogues.views(name), principal, params)
+        scoped = searching.scope_search(self._catalogues.views(name), principal, params)
         library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
-        return search_path(library, params, kind, scoped.notes)
+        return searching.search_path(library, params, kind, scoped.notes)
 
-    def _group(self, found: Sequence[FoundOfKind], params: shapes.SearchMusicParams) -> shapes.RecordGroup:
+    def _group(self, found: Sequence[searching.FoundOfKind], params: shapes.SearchMusicParams) -> shapes.RecordGroup:
         """Return a page of what the catalogues found of one kind."""
         wanted = min(params.offset + params.limit, shapes.MOST)
         merged = api.merge([one.items for one in found])
         total = sum(one.total for one in found)
-        nearest = [] if total else api.merge([one.nearest for one in found])[:NEAREST_OF_KIND]
+        nearest = [] if total else api.merge([one.nearest for one in found])[: searching.NEAREST_OF_KIND]
         return shapes.RecordGroup(
             items=list(map(self._entry, merged[params.offset : wanted])),
             nearest=list(map(self._entry, nearest)),

@@ -13,7 +13,7 @@ from stackroom.assembly.app import App
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from stackroom.model.record import RecordId
 from stackroom.packages import PACKAGES
-from stackroom.packs import update
+from stackroom.packs import places, update
 from stackroom.packs.build import files_folder
 from stackroom.packs.entries import PackEntry
 from stackroom.packs.manifest import Manifest, PackFile, content_of
@@ -66,20 +66,20 @@ def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> Non
     assert not install_release(app, NAME, str(publisher.folder)).is_changed
 
 
-@pytest.mark.parametrize("waiting_at", ["find_release", "holding_release"])
+@pytest.mark.parametrize("waiting_at", [(places, "find_release"), (update, "holding_release")])
 def test_an_installation_that_waited_for_another_leaves_what_that_one_installed(
-    open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: str
+    open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: tuple[Any, str]
 ) -> None:
-    reached = getattr(update, waiting_at)
+    reached = getattr(*waiting_at)
 
     def wait(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(update, waiting_at, reached)
+        monkeypatch.setattr(*waiting_at, reached)
         first = open_library()
         install_release(first, NAME, str(publisher.folder))
         edit(first, make_star(3, "mine"))
         return reached(*args, **options)
 
-    monkeypatch.setattr(update, waiting_at, wait)
+    monkeypatch.setattr(*waiting_at, wait)
     report = install_release(open_library(), NAME, str(publisher.folder))
 
     assert not report.is_changed

@@ -202,7 +202,7 @@ def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the
 
     music = twins("music")
     expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")["tracks"]["items"]
-    monkeypatch.setattr("stackroom_catalogues.music.tools.search_kinds", fail_in_other)
+    monkeypatch.setattr("stackroom_catalogues.music.search.search_kinds", fail_in_other)
     assert music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
     assert len(expected) == 3
 

@@ -18,15 +18,8 @@ from stackroom.errors import InputError, StorageError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import Settings, is_remote
 from stackroom.sources.columns import plain_value
+from stackroom.sources.lance import layout
 from stackroom.sources.lance.database import LanceDatabase, require_allowed
-from stackroom.sources.lance.layout import (
-    RECORD_COLUMNS,
-    TABLE_ENDING,
-    find_damage,
-    find_description,
-    sum_rows,
-    table_name,
-)
 from stackroom.sources.location import TABLE_PREFIX
 from stackroom.sources.port import EncodedRecord, Readings, RowSource, SourceRow, SourceVector
 
@@ -45,9 +38,9 @@ class LanceRows(RowSource):
         self._database = database
         self._table = database.get_table(table)
         self._default_model = default_model
-        self.description: Mapping[str, Any] | None = find_description(self._table.schema)
+        self.description: Mapping[str, Any] | None = layout.find_description(self._table.schema)
         """The description that Stackroom published with the table; None where another program wrote it."""
-        if self.description is not None and (damage := find_damage(self._table.schema, self.description)):
+        if self.description is not None and (damage := layout.find_damage(self._table.schema, self.description)):
             raise InputError(f"{self.name}: {damage}; publish the catalogue again")
 
     @property
@@ -136,10 +129,10 @@ def _batches_in(path: Path) -> Iterator[Iterator[pa.RecordBatch]]:
 def _sum_of(path: Path) -> str:
     """Return the digest of the rows in a copy."""
     with _batches_in(path) as batches:
-        wanted = (*RECORD_COLUMNS, "vector")
+        wanted = (*layout.RECORD_COLUMNS, "vector")
         chosen = (batch.select([name for name in wanted if name in batch.schema.names]) for batch in batches)
         rows = (row for batch in chosen for row in _iter_values(batch))
-        return sum_rows(({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector")) for row in rows)
+        return layout.sum_rows(({**dict.fromkeys(layout.RECORD_COLUMNS), **row}, row.get("vector")) for row in rows)
 
 
 def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -201,9 +194,9 @@ class LancePlace:
 
     def list_collections(self) -> list[str]:
         """Return the names of the collections that have a table, sorted."""
-        tables = self._database.list_tables()
-        return sorted(table.removesuffix(TABLE_ENDING) for table in tables if table.endswith(TABLE_ENDING))
+        tables, ending = self._database.list_tables(), layout.TABLE_ENDING
+        return sorted(table.removesuffix(ending) for table in tables if table.endswith(ending))
 
     def open(self, name: str) -> LanceRows:
         """Return the rows of a collection's table, at its newest version."""
-        return LanceRows(self._database, table_name(name), default_model=self._model)
+        return LanceRows(self._database, layout.table_name(name), default_model=self._model)

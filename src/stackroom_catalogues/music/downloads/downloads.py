@@ -21,13 +21,7 @@ from pathlib import Path
 
 from stackroom import api
 from stackroom.api import server
-from stackroom_catalogues.music.downloads.manifest import (
-    AUDIO_SUFFIXES,
-    DownloadRequest,
-    component,
-    require_words,
-    suffix_of,
-)
+from stackroom_catalogues.music.downloads import manifest
 from stackroom_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
 from stackroom_catalogues.music.downloads.queue import Download, DownloadCancelledError, DownloadQueue, QueueRules
 from stackroom_catalogues.music.downloads.staging import Staging
@@ -154,10 +148,10 @@ class Downloads:
         """Queue a request; return its download and whether that is new."""
         if url is not None:
             self._require_fetchable(url)
-        request = DownloadRequest(
+        request = manifest.DownloadRequest(
             provider=self._provider_name(provider, url),
-            artist=None if artist is None else require_words(artist, field="artist"),
-            album=None if album is None else require_words(album, field="album"),
+            artist=None if artist is None else manifest.require_words(artist, field="artist"),
+            album=None if album is None else manifest.require_words(album, field="album"),
             url=url,
         )
         self._providers[request.provider].require_request(request)
@@ -285,7 +279,7 @@ class Downloads:
         before, limit = 0, self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
             raise api.TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
-        folder = f"{component(album.artist)}/{component(album.title)}"
+        folder = f"{manifest.component(album.artist)}/{manifest.component(album.title)}"
         self.queue.note(download, folder=folder, total_bytes=album.size)
         for file in album.files:
             if progress.is_cancelled():
@@ -313,7 +307,7 @@ class Downloads:
         """Refuse an album without any readable audio file, and remove its files."""
         problems: list[str] = []
         for path in sorted(staged.iterdir()):
-            if suffix_of(path.name) in AUDIO_SUFFIXES:
+            if manifest.suffix_of(path.name) in manifest.AUDIO_SUFFIXES:
                 problem = self._hooks.find_problem(path)
                 if problem is None:
                     return
