@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.catalogue.declaration import parse_declaration, read_declaration
+from stackroom.catalogue.compiler import load_spec
 from stackroom.errors import ExpectedError
 from stackroom.grading.questions import EXAMPLE, OwnQuestions, parse_questions
 from stackroom.settings import load_settings
@@ -43,15 +43,11 @@ def read_as_settings(path: Path) -> None:
     load_settings({"STACKROOM_HOME": str(path.parent)})
 
 
-def read_as_declaration(path: Path) -> None:
-    parse_declaration(read_declaration(path), origin=str(path))
-
-
 def read_as_questions(path: Path) -> None:
     parse_questions(path, OwnQuestions, example=EXAMPLE)
 
 
-READERS = [read_as_settings, read_as_declaration, read_as_questions]
+READERS = [read_as_settings, load_spec, read_as_questions]
 
 
 @pytest.mark.parametrize("read", READERS)

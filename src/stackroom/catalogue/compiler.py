@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.catalogue.column_template import parse_column_template
-from stackroom.catalogue.declaration import (
-    Declaration,
-    DeclaredField,
-    DeclaredSearch,
-    parse_declaration,
-    read_declaration,
-)
+from stackroom.catalogue.declaration import Declaration, DeclaredField, DeclaredSearch, parse_declaration
 from stackroom.catalogue.spec import (
     LIST_TYPES,
     NUMERIC_TYPES,
@@ -47,7 +41,13 @@ class LoadedSpec:
 
 def load_spec(path: Path) -> LoadedSpec:
     """Read, check and compile a `catalogue.toml`."""
-    return LoadedSpec.of(read_declaration(path), origin=str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8 text; save it as UTF-8") from error
+    return LoadedSpec.of(text, origin=str(path))
 
 
 def compile_text(text: str, *, origin: str) -> CatalogueSpec:
@@ -79,7 +79,6 @@ def compile_text(text: str, *, origin: str) -> CatalogueSpec:
         group_path=declaration.group,
         search=SearchSpec(**declaration.search.model_dump()),
         synonyms=_symmetric(declaration.synonyms),
-        adult=declaration.adult,
         other_words=_other_words(declaration),
         digest=_digest(declaration),
     )
@@ -118,7 +117,18 @@ ROLE_TYPES = {
 }
 
 
-AS_DECLARED = ("name", "title", "summary", "editable", "fetch_pictures", "embed", "recommend", "preferences", "known")
+AS_DECLARED = (
+    "name",
+    "title",
+    "summary",
+    "editable",
+    "fetch_pictures",
+    "embed",
+    "recommend",
+    "preferences",
+    "known",
+    "adult",
+)
 
 
 def _digest(declaration: Declaration) -> str:

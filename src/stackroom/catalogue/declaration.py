@@ -1,6 +1,5 @@
 """The form of `catalogue.toml`: pydantic models that refuse unknown keys; `compiler` validates the meaning."""
 
-from pathlib import Path
 from typing import Any, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
@@ -137,16 +136,6 @@ class Declaration(specs.Declared):
     """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → synonyms that are searched with it, in both directions."""
-
-
-def read_declaration(path: Path) -> str:
-    """Return the text of a `catalogue.toml`."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}; check the path") from error
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text; save it as UTF-8") from error
 
 
 def parse_declaration(text: str, *, origin: str) -> Declaration:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.catalogue.declaration import parse_declaration, read_declaration
+from stackroom.catalogue.compiler import load_spec
+from stackroom.catalogue.declaration import parse_declaration
 from stackroom.errors import SpecError
 
 SMALL = """
@@ -68,11 +69,11 @@ def test_text_that_is_not_toml_is_refused_by_line() -> None:
 
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"none\.toml: cannot be read"):
-        read_declaration(tmp_path / "none.toml")
+        load_spec(tmp_path / "none.toml")
 
 
 def test_a_file_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "latin.toml"
     path.write_bytes(SMALL.replace("Things", "Caf\xe9").encode("latin-1"))
     with pytest.raises(SpecError, match=r"latin\.toml"):
-        read_declaration(path)
+        load_spec(path)
