@@ -453,11 +453,6 @@ class CatalogueSpec:
         counts = Counter(labels.values())
         return {name: label if counts[label] == 1 else plain_label(name) for name, label in labels.items()}
 
-    @property
-    def derives_kinds(self) -> bool:
-        """Whether the declaration alone determines the kind of a row."""
-        return len(self.kinds) == 1 or bool(self.kind_path or self.kind_sources)
-
     @cached_property
     def link_names(self) -> tuple[str, ...]:
         """The fields that may have a record's own page: links first, other addresses, then its pages at the sources."""

@@ -33,7 +33,7 @@ LONGEST_KEPT, CELLS_KEPT = 60, 10_000  # how long a cell is at most whose value 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
     """Refuse a spec with several kinds that does not say which kind a row is; `origin` names it in the error."""
-    if not spec.derives_kinds:
+    if len(spec.kinds) > 1 and not (spec.kind_path or spec.kind_sources):
         kinds = ", ".join(spec.kinds)
         raise SpecError(
             f"{origin}: it has several kinds ({kinds}) and does not say which of them a row is; say where a row has "
