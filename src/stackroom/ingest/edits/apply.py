@@ -15,16 +15,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from stackroom.ingest.edits.changes import plan_changes
-from stackroom.ingest.edits.draft import (
-    MOST_RECORDS,
-    Draft,
-    EditAction,
-    EditPlan,
-    EditRequest,
-    RecordChange,
-    are_alike,
-    required_id,
-)
+from stackroom.ingest.edits.draft import MOST_RECORDS, Draft, EditAction, EditPlan, EditRequest, RecordChange, are_alike
 from stackroom.ingest.edits.relations import (
     follow_rename,
     ids_in,
@@ -232,7 +223,7 @@ def plan_undo(draft: Draft, request: EditRequest) -> None:
     """
     if request.fields or request.kind:
         raise InputError("an undo takes an 'id' alone: the id of the call or the number of the change to undo")
-    group = _group_of(draft, str(required_id(request)))
+    group = _group_of(draft, str(request.get_id()))
     last = max(change.change_no for change in group)
     records = _records_of(draft, group)
     left = [record for record in records if not record.is_undone]

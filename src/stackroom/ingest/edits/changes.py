@@ -13,7 +13,7 @@ from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
 from stackroom.errors import ConflictError, InputError, NotFoundError, did_you_mean
-from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest, required_id
+from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest
 from stackroom.ingest.edits.relations import follow_rename, named_by, relations_of, settle_own, take_out, with_value
 from stackroom.ingest.edits.values import read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
@@ -116,7 +116,7 @@ class ChangePlanner:
 
     def _draft_update(self, request: EditRequest) -> DraftedChange:
         draft = self._draft
-        old = draft.get_visible(required_id(request))
+        old = draft.get_visible(request.get_id())
         if not request.fields:
             raise InputError("'fields' is missing: give the values to set, with null for those to remove")
         if request.kind is not None and meant(request.kind, self._spec.kinds) != old.kind:
@@ -132,7 +132,7 @@ class ChangePlanner:
     def _draft_delete(self, request: EditRequest) -> DraftedChange:
         if request.fields:
             raise InputError("a delete takes no 'fields'; to remove values, update the record with null for them")
-        record = self._draft.get_visible(required_id(request))
+        record = self._draft.get_visible(request.get_id())
         if request.kind is not None and meant(request.kind, self._spec.kinds) != record.kind:
             raise NotFoundError(f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}")
         self._draft.delete(record.id)

@@ -49,6 +49,12 @@ class EditRequest:
     cascade: bool = False
     place: Place = WHOLE_REQUEST
 
+    def get_id(self) -> RecordId:
+        """Return the id of the request, or refuse a request without one."""
+        if not self.id:
+            raise InputError(f"'id' is missing: {self.action} needs it")
+        return RecordId(require_id(self.id, longest=LONGEST_SOURCE_ID))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
@@ -233,10 +239,3 @@ def are_alike(one: Record | None, other: Record | None) -> bool:
 
 def _body(record: Record | None) -> bytes | None:
     return None if record is None else encode_record(record)
-
-
-def required_id(request: EditRequest) -> RecordId:
-    """Return the id of a request, or refuse a request without one."""
-    if not request.id:
-        raise InputError(f"'id' is missing: {request.action} needs it")
-    return RecordId(require_id(request.id, longest=LONGEST_SOURCE_ID))
