@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -75,6 +76,9 @@ class InferredField:
         uses = [role.get(self.role, self.role) if self.role else "", "search" if self.searched else ""]
         uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
         return ", ".join(use for use in uses if use) or "shown"
+
+
+_new_title = partial(InferredField, type=FieldType.TEXT, role=FieldRole.TITLE, searched=True)
 
 
 def field_of(column: ColumnProfile, name: str) -> InferredField:
@@ -408,14 +412,7 @@ def _is_figure(column: ColumnProfile) -> bool:
 def title_field(column: ColumnProfile, names: Mapping[str, str]) -> InferredField:
     """Return the title that is one column."""
     reason = f"names a record: {percent(column.distinct_share)} are distinct{gaps(column)}"
-    return InferredField(
-        name=names[column.name],
-        column=column.name,
-        type=FieldType.TEXT,
-        role=FieldRole.TITLE,
-        searched=True,
-        reason=reason,
-    )
+    return _new_title(name=names[column.name], column=column.name, reason=reason)
 
 
 def _composed_field(
@@ -433,15 +430,8 @@ def _composed_field(
 def _template_field(template: str, names: Mapping[str, str], *, reason: str) -> InferredField:
     taken = set(names.values())
     numbered = (f"title_{number}" for number in range(2, len(taken) + 3))
-    return InferredField(
-        name=next(name for name in (*TITLE_FIELD_NAMES, *numbered) if name not in taken),
-        column=template,
-        template=template,
-        type=FieldType.TEXT,
-        role=FieldRole.TITLE,
-        searched=True,
-        reason=reason,
-    )
+    name = next(name for name in (*TITLE_FIELD_NAMES, *numbered) if name not in taken)
+    return _new_title(name=name, column=template, template=template, reason=reason)
 
 
 def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProfile]:
