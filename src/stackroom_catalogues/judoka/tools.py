@@ -9,22 +9,14 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from stackroom import api
 from stackroom_catalogues.judoka.files import CARDS, PREFIX, declare_files, source_of, text_of
-from stackroom_catalogues.judoka.rows import (
-    CARD,
-    STATS,
-    card_of,
-    check_code,
-    code_key,
-    normalised_class,
-    shown_id,
-    stats_of,
-)
+from stackroom_catalogues.judoka.rows import STATS, card_of, check_code, code_key, normalised_class, shown_id, stats_of
 from stackroom_catalogues.judoka.synonyms import rank_expanded
 
 SHOWN = api.AnyOf("visibility", ("shown",))
@@ -483,7 +475,7 @@ class JudokonTools:
     ) -> api.FoundRecord:
         scope = _scope(principal)
         found = self._catalogues.find_one(views, stated, lambda view, plain: _find_card(view, plain, scope))
-        if found is None or found.record.kind != CARD:
+        if found is None or found.record.kind not in CARDS.values:
             alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
             raise api.NotFoundError(f"no judoka '{stated[:200]}'{hint}")
@@ -531,10 +523,6 @@ def _strength(item: api.MergedHit) -> dict[str, Any]:
     return {"score": round(item.hit.score, 4), "relevance": item.hit.label, "why": api.shape_why(item.hit.why)}
 
 
-def _count(result: RagResult | SearchJudokaResult) -> int:
-    return len(result.results)
-
-
 def _shown_whole(path: api.SearchPath) -> api.SearchPath:
     """Return the same path, showing all hits even where nothing answers: filters ask for a list."""
 
@@ -580,9 +568,10 @@ def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ToolSpec]:
     """Declare the judoka tools over every judoka catalogue that is served."""
     layout = api.LayoutCatalogues(catalogues)
     judokon = JudokonTools(layout, random.SystemRandom())
+    search = partial(api.catalogue_tool, count_of=lambda result: len(result.results))
     every = [
-        api.catalogue_tool(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path, count_of=_count),
-        api.catalogue_tool(name="judokon.search", run=judokon.search, searches=judokon.search_path, count_of=_count),
+        search(name="query_rag", run=judokon.query_rag, searches=judokon.rag_path),
+        search(name="judokon.search", run=judokon.search, searches=judokon.search_path),
         api.catalogue_tool(name="judokon.getById", run=judokon.get_by_id),
         api.catalogue_tool(name="judokon.random", run=judokon.draw, cacheable=False),
         api.catalogue_tool(name="judokon.resolveCode", run=judokon.resolve_code),

@@ -167,11 +167,7 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
 
 def _missing_words(views: Iterable[api.CatalogueView], keywords: Sequence[str], principal: api.Principal) -> list[str]:
     """Return a note on each keyword that no paper has."""
-    readers, missing = [view.reader for view in views], []
-    for keyword in keywords:
-        scope = api.Scope(
-            conditions=(api.AllOf(api.WORDS_FIELD, _words_of([keyword])),), visibility=principal.visibility
-        )
-        if not any(reader.count(scope) for reader in readers):
-            missing.append(f"no paper has the keyword '{keyword}'")
-    return missing
+    readers, seen = [view.reader for view in views], api.Scope(visibility=principal.visibility)
+    scopes = [(keyword, seen.narrowed(api.AllOf(api.WORDS_FIELD, _words_of([keyword])))) for keyword in keywords]
+    missing = [keyword for keyword, scope in scopes if not any(reader.count(scope) for reader in readers)]
+    return [f"no paper has the keyword '{keyword}'" for keyword in missing]
