@@ -33,7 +33,6 @@ from stackroom.checksums import dump_checked, load_checked
 from stackroom.embed.port import Embedder
 from stackroom.errors import StorageError
 from stackroom.library import FileWatch, replace_file
-from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.scope import SEES_PUBLIC, WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.search.fuse import Candidates, Floats
@@ -275,11 +274,6 @@ def _addends(
         NAMED: NAMED_VALUES * candidates.named,
         **({} if candidates.mood is None else {MOOD: MOODS * candidates.mood}),
     }
-
-
-def count_with_evidence(strengths: Floats) -> int:
-    """Return how many of the candidates have evidence."""
-    return int(np.count_nonzero(strengths >= EVIDENCE_AT))
 
 
 def _logistic(values: Floats) -> Floats:

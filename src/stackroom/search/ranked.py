@@ -308,14 +308,7 @@ def rank_rows(trace: Trace, places: Sequence[int]) -> tuple[RankedKey, ...]:
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine
     parts["fused"] = trace.fused
-    each_reasons = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
-    return tuple(
-        RankedKey(key, score, match_type, dict(zip(parts, reasons, strict=True)))
-        for key, score, match_type, reasons in zip(
-            candidates.keys[rows].tolist(),
-            trace.scores[rows].tolist(),
-            candidates.match_types(rows),
-            each_reasons,
-            strict=True,
-        )
-    )
+    values_of_rows = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
+    reasons = [dict(zip(parts, values, strict=True)) for values in values_of_rows]
+    keys, scores = candidates.keys[rows].tolist(), trace.scores[rows].tolist()
+    return tuple(map(RankedKey, keys, scores, candidates.match_types(rows), reasons))

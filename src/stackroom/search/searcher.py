@@ -11,18 +11,20 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
-from stackroom.model.hits import IDENTICAL_AT, MatchType, Ranking, SearchMode, SearchPage, Why, build_ranking
+from stackroom.model.hits import (
+    EVIDENCE_AT,
+    IDENTICAL_AT,
+    MatchType,
+    Ranking,
+    SearchMode,
+    SearchPage,
+    Why,
+    build_ranking,
+)
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, WHOLE, AnyOf, Scope
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.search.evidence import (
-    Calibration,
-    WeighedEvidence,
-    WeighedWords,
-    count_with_evidence,
-    weigh_evidence,
-    weigh_words,
-)
+from stackroom.search.evidence import Calibration, WeighedEvidence, WeighedWords, weigh_evidence, weigh_words
 from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, line_up, shorten_little_known
 from stackroom.search.moods import read_moods, score_checks
 from stackroom.search.names import find_names
@@ -154,7 +156,7 @@ class Searcher:
         trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
         ranked = Ranked(
             ranking=rank_rows(trace, best_rows(trace, reader, rows_for(wanted))),
-            total_matches=count_with_evidence(trace.scores),
+            total_matches=int(np.count_nonzero(trace.scores >= EVIDENCE_AT)),
             mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
             degraded=embedded.problem or about_awaited_vectors(reader),
             reader=reader,

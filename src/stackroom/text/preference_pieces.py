@@ -368,12 +368,8 @@ def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition
     is_of_dates = vocabulary.has_dates and condition.field == vocabulary.time_field
     if not is_of_dates or not isinstance(condition, Range):
         return condition
-    first, last = (
-        None if year is None else min(max(int(year), MINYEAR), MAXYEAR)
-        for year in (condition.at_least, condition.at_most)
-    )
-    return Range(
-        condition.field,
-        at_least=None if first is None else date(first, 1, 1).toordinal(),
-        at_most=None if last is None else date(last, 12, 31).toordinal(),
-    )
+
+    def find_day(year: float | None, month: int, day: int) -> int | None:
+        return None if year is None else date(min(max(int(year), MINYEAR), MAXYEAR), month, day).toordinal()
+
+    return Range(condition.field, find_day(condition.at_least, 1, 1), find_day(condition.at_most, 12, 31))
