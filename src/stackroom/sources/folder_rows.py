@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from stackroom.errors import InputError
 from stackroom.sources.extract import KINDS, extract, find_format
@@ -32,12 +32,14 @@ class FolderRows(RowSource):
     Links to folders are not followed; links to files outside the folder are refused.
     """
 
+    without_files: ClassVar[str] = f"no supported file in it; supported: {KINDS}"  # why a folder is refused
+
     def __init__(self, path: Path) -> None:
         self._path = path.expanduser()
         if not self._path.exists():
             raise InputError(f"{path}: no such file or folder; check the path")
         if next(self._files(), None) is None:
-            raise InputError(f"{path}: no supported file in it; supported: {KINDS}")
+            raise InputError(f"{path}: {self.without_files}")
 
     @staticmethod
     def reads(path: Path) -> bool:
@@ -48,6 +50,11 @@ class FolderRows(RowSource):
     def name(self) -> str:
         """The absolute path."""
         return str(self._path.resolve())
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the paths of rows are relative to."""
+        return self._path if self._path.is_dir() else self._path.parent
 
     def count_rows(self) -> int | None:
         """Return the number of supported files."""
@@ -69,14 +76,15 @@ class FolderRows(RowSource):
 
     def _files(self) -> Iterator[tuple[Path, str]]:
         """Yield the supported files, each with its path relative to the folder."""
-        root = self._path if self._path.is_dir() else self._path.parent
         for path in iter_files(self._path):
             is_there = find_format(path) is not None
             with suppress(PermissionError):  # where it cannot be checked, its row reports the problem
                 is_there = is_there and path.is_file()
             if is_there:
-                place = os.fsencode(path.relative_to(root).as_posix())
-                yield path, place.decode("utf-8", errors="replace")
+                yield path, self._place(path)
+
+    def _place(self, path: Path) -> str:
+        return os.fsencode(path.relative_to(self.folder).as_posix()).decode("utf-8", errors="replace")
 
 
 def iter_files(path: Path) -> Iterator[Path]:

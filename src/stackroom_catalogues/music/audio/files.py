@@ -4,9 +4,8 @@ An unchanged file, by its size and modification time, is not read again where th
 (`recall`). Covers are pictures beside the files, or embedded in them.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -14,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import InputError, Reading, Readings, RowSource, SourceRow, UnavailableError
-from stackroom.api.rows import LEADS_OUT, day_of, is_inside, iter_files
+from stackroom.api import InputError, Reading, Readings, SourceRow, UnavailableError
+from stackroom.api.rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")  # endings of the files that are read
@@ -30,41 +29,29 @@ SAVED_AT_ONCE = 200
 TagReader = Callable[[Path], dict[str, Any]]
 
 
-class AudioRows(RowSource):
-    """Implements `RowSource` for a folder, with the folders in it, or for a single file.
+class AudioRows(FolderRows):
+    """The audio files of a folder, with the folders in it, or a single file.
 
     A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a disc),
     `added` (the day of the file's last change, if known) and, where there is a picture beside it, `beside`. Both
     paths are relative to the folder; links that lead out of it are refused.
     """
 
+    without_files = f"there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}"
+
     def __init__(self, path: Path, *, read: TagReader = read_tags) -> None:
-        self._path = path.expanduser()
+        super().__init__(path)
         self._read = read
         self._readings: Readings | None = None
-        if not self._path.exists():
-            raise InputError(f"{path}: there is no such file or folder; check the spelling")
-        if next(self._files(), None) is None:
-            raise InputError(f"{path}: there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}")
 
     @staticmethod
     def reads(path: Path) -> bool:
         """Tell whether a path is an audio file, or a folder with audio files in it."""
         return any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
 
-    @property
-    def name(self) -> str:
-        """The absolute path of the folder or file."""
-        return str(self._path.resolve())
-
-    @property
-    def folder(self) -> Path:
-        """The folder that paths are relative to."""
-        return self._path if self._path.is_dir() else self._path.parent
-
-    def count_rows(self) -> int | None:
-        """Return the number of audio files."""
-        return sum(1 for _ in self._files())
+    def count_unread(self) -> Mapping[str, int]:
+        """Return nothing: what else is in a music folder, such as pictures, is not missed."""
+        return {}
 
     def recall(self, readings: Readings) -> str:
         """Reuse these readings, and keep them up to date; only reading the files tells whether one has changed."""
@@ -78,8 +65,7 @@ class AudioRows(RowSource):
         seen: set[str] = set()
         beside = cache(self._find_beside)
         try:
-            for path in islice(self._files(), start, None):
-                place = self._place(path)
+            for path, place in islice(self._files(), start, None):
                 seen.add(place)
                 try:
                     values = self._values(path, place, known.get(place), fresh)
@@ -96,11 +82,9 @@ class AudioRows(RowSource):
         if self._readings and not start:
             self._readings.forget(known.keys() - seen)
 
-    def _files(self) -> Iterator[Path]:
-        return (path for path in iter_files(self._path) if path.suffix.lower() in AUDIO_ENDINGS)
-
-    def _place(self, path: Path) -> str:
-        return os.fsencode(path.relative_to(self.folder).as_posix()).decode("utf-8", errors="replace")
+    def _files(self) -> Iterator[tuple[Path, str]]:
+        paths = iter_files(self._path)
+        return ((path, self._place(path)) for path in paths if path.suffix.lower() in AUDIO_ENDINGS)
 
     def _save(self, fresh: dict[str, Reading]) -> None:
         if self._readings and fresh:
