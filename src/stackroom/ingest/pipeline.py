@@ -537,8 +537,6 @@ def ingest_from_provider(
     return IngestCounts(inserted=report.written, duplicates=duplicates, failed=report.rejected)
 
 
-def ingest_batch(
-    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = lambda _report: None
-) -> IngestCounts:
+def ingest_batch(rows: Sequence[Mapping[str, Any]], target: Target) -> IngestCounts:
     """Ingest a list of rows into the target, and count them."""
-    return ingest_from_provider(ListRows(rows), target, progress=progress)
+    return ingest_from_provider(ListRows(rows), target)
