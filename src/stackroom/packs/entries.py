@@ -13,18 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import arro3.core as arrow
 import numpy as np
 import orjson
-from arro3.core import (
-    Array,
-    DataType,
-    Field,
-    RecordBatch,
-    RecordBatchReader,
-    Schema,
-    fixed_size_list_array,
-    list_flatten,
-)
 from arro3.io import write_parquet
 
 from stackroom.catalogue.codec import decode_record, encode_record, find_digest
@@ -121,26 +112,30 @@ def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key
 
 def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimension: int) -> None:
     """Write the vectors of entries, which come in order of their ids."""
-    items = Field("item", DataType.float32(), nullable=False)
-    columns = {ID: DataType.utf8(), TEXT_DIGEST: DataType.binary(DIGEST_BYTES), VECTOR: DataType.list(items, dimension)}
-    schema = Schema([Field(name, kind) for name, kind in columns.items()])
+    items = arrow.Field("item", arrow.DataType.float32(), nullable=False)
+    columns = {
+        ID: arrow.DataType.utf8(),
+        TEXT_DIGEST: arrow.DataType.binary(DIGEST_BYTES),
+        VECTOR: arrow.DataType.list(items, dimension),
+    }
+    schema = arrow.Schema([arrow.Field(name, kind) for name, kind in columns.items()])
     failures: list[Exception] = []
 
-    def iter_rows() -> Iterator[RecordBatch]:
+    def iter_rows() -> Iterator[arrow.RecordBatch]:
         try:
             for batch in batches:
                 packed = [(entry.id, entry.vector) for entry in batch if entry.vector is not None]
                 if packed:
-                    ids = Array([record_id for record_id, _ in packed], type=columns[ID])
-                    digests = Array([vector.digest for _, vector in packed], type=columns[TEXT_DIGEST])
+                    ids = arrow.Array([record_id for record_id, _ in packed], type=columns[ID])
+                    digests = arrow.Array([vector.digest for _, vector in packed], type=columns[TEXT_DIGEST])
                     values = np.concatenate([vector.values for _, vector in packed]).astype(np.float32, copy=False)
-                    lists = fixed_size_list_array(Array.from_numpy(values), dimension, type=columns[VECTOR])
-                    yield RecordBatch.from_arrays([ids, digests, lists], schema=schema)
+                    lists = arrow.fixed_size_list_array(arrow.Array.from_numpy(values), dimension, type=columns[VECTOR])
+                    yield arrow.RecordBatch.from_arrays([ids, digests, lists], schema=schema)
         except Exception as error:  # the library would replace it by one of its own
             failures.append(error)
 
     write_parquet(
-        RecordBatchReader.from_batches(schema, iter_rows()),
+        arrow.RecordBatchReader.from_batches(schema, iter_rows()),
         str(path),
         compression="uncompressed",
         dictionary_enabled=False,
@@ -251,10 +246,10 @@ def _parse_line(line: bytes) -> tuple[RecordId, bytes]:
     return RecordId(record_id), b"{" + line[len(start) :]
 
 
-def _parse_batch(batch: RecordBatch, dimension: int) -> Iterator[tuple[RecordId, PackedVector]]:
+def _parse_batch(batch: arrow.RecordBatch, dimension: int) -> Iterator[tuple[RecordId, PackedVector]]:
     try:
         ids, digests = batch.column(ID).to_pylist(), batch.column(TEXT_DIGEST).to_pylist()
-        values = list_flatten(batch.column(VECTOR)).to_numpy().reshape(len(ids), dimension)
+        values = arrow.list_flatten(batch.column(VECTOR)).to_numpy().reshape(len(ids), dimension)
     except Exception as error:  # the library has no exception class of its own
         raise StorageError(
             f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error}; {BUILD_AGAIN}"

@@ -18,17 +18,10 @@ from typing import Any
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
 from stackroom.errors import InputError
+from stackroom.sources import grid_layout
 from stackroom.sources.columns import require_name
 from stackroom.sources.compressed import MEGABYTE, most_unpacked, open_decompressed, require_moderate
 from stackroom.sources.file_rows import SAMPLE_ROWS, FileRows, ReadingNotes, refusing
-from stackroom.sources.grid_layout import (
-    Footnotes,
-    MissingCells,
-    column_names,
-    describe_left_out,
-    find_layout,
-    is_empty,
-)
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
 
@@ -69,10 +62,10 @@ class SheetRows(FileRows):
     def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()
         head = [row for _, row in rows[:SAMPLE_ROWS]]
-        layout = find_layout(head, self._options)
+        layout = grid_layout.find_layout(head, self._options)
         headers = [row for _, row in rows[layout.titles : layout.first_row]] or [[""] * len(head[0])]
         self._note(rows[: layout.titles], "above the header", "; --skip 0 reads all rows")
-        footnotes = Footnotes(len(rows[0][1]), by_gap=True)
+        footnotes = grid_layout.Footnotes(len(rows[0][1]), by_gap=True)
         body = list(footnotes.without(rows[layout.first_row :]))
         self._note(footnotes.rows, "below the table")
         if not body:
@@ -80,11 +73,11 @@ class SheetRows(FileRows):
                 f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name another: --sheet NAME"
             )
         cells_of_all = [*headers, *(row for _, row in body)]
-        is_used = [any(not is_empty(row[place]) for row in cells_of_all) for place in range(len(headers[-1]))]
-        used = [place for place, has_cells in enumerate(is_used) if has_cells]
+        places = range(len(headers[-1]))
+        used = [place for place in places if not all(grid_layout.is_empty(row[place]) for row in cells_of_all)]
         sample = [[row[place] for place in used] for _, row in body[:SAMPLE_ROWS]]
-        names = column_names([[row[place] for place in used] for row in headers], sample)
-        missing = MissingCells(sample, self._notes)
+        names = grid_layout.column_names([[row[place] for place in used] for row in headers], sample)
+        missing = grid_layout.MissingCells(sample, self._notes)
         for number, row in body:
             cells = [row[place] for place in used]
             yield missing.emptied(SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True))))
@@ -96,7 +89,7 @@ class SheetRows(FileRows):
         with self._guarded():
             numbered = list(enumerate(_read_cells(self._sheet), start=first))
         rows: list[NumberedRow] = [
-            (number, row) for number, row in numbered if number > skip and not all(map(is_empty, row))
+            (number, row) for number, row in numbered if number > skip and not all(map(grid_layout.is_empty, row))
         ]
         if not rows:
             raise InputError(
@@ -106,7 +99,7 @@ class SheetRows(FileRows):
 
     def _note(self, rows: Sequence[NumberedRow], where: str, advice: str = "") -> None:
         if rows:
-            self._notes.add(f"{describe_left_out('row', rows, where)}{advice}")
+            self._notes.add(f"{grid_layout.describe_left_out('row', rows, where)}{advice}")
 
     def _read_sheets(self) -> dict[str, CalamineSheet]:
         """Return the sheets by name; refuse a file that would fill the memory."""
@@ -248,9 +241,9 @@ class _RepeatedCells(_Extent):
             self._end_cell(place)
             times = _times(attributes)
             if name.endswith(b"-cell"):
-                is_empty = attributes.endswith(b"/") and b"office:" not in attributes and b"formula" not in attributes
+                is_bare = attributes.endswith(b"/") and b"office:" not in attributes and b"formula" not in attributes
                 self._width += times
-                self._cell = None if is_empty else (place, times)
+                self._cell = None if is_bare else (place, times)
             else:
                 self._end_row()
                 self._times = times

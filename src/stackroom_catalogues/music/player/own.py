@@ -4,17 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from stackroom.api import (
-    Catalogues,
-    EditAction,
-    EditRequest,
-    InputError,
-    NotFoundError,
-    Op,
-    OwnChange,
-    Principal,
-    Record,
-)
+from stackroom import api
 from stackroom_catalogues.music.grouping import TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.player.endpoints import open_player
@@ -28,15 +18,15 @@ class OwnMusic:
 
     fields: Mapping[str, Sequence[str]] = FIELDS
 
-    def __init__(self, catalogues: Catalogues) -> None:
+    def __init__(self, catalogues: api.Catalogues) -> None:
         self._catalogues = catalogues
 
-    def change(self, principal: Principal, request: EditRequest) -> OwnChange | None:
+    def change(self, principal: api.Principal, request: api.EditRequest) -> api.OwnChange | None:
         """Make a change; records are meant by id or name."""
         unknown = [name for name in request.fields if name not in FIELDS[str(request.kind)]]
         if unknown:
             known = ", ".join(FIELDS[str(request.kind)]) or "none"
-            raise InputError(f"'fields': a {request.kind} has no '{unknown[0][:80]}'; it has: {known}")
+            raise api.InputError(f"'fields': a {request.kind} has no '{unknown[0][:80]}'; it has: {known}")
         store = open_player(self._catalogues[0].open_storage())
         libraries = [MusicLibrary(catalogue.view(), principal) for catalogue in self._catalogues]
         if request.kind == LIKE:
@@ -44,53 +34,58 @@ class OwnMusic:
         return _change_playlist(store, libraries, principal.name, request)
 
 
-def own_kinds(catalogues: Catalogues) -> list[OwnMusic]:
+def own_kinds(catalogues: api.Catalogues) -> list[OwnMusic]:
     """Declare the kinds that belong to listeners."""
     return [OwnMusic(catalogues)]
 
 
-def _change_like(store: Any, libraries: Sequence[MusicLibrary], user: str, request: EditRequest) -> OwnChange | None:
-    if request.action is EditAction.UPDATE:
-        raise InputError("a like is created or deleted, not updated; give one of these as 'action'")
+def _change_like(
+    store: Any, libraries: Sequence[MusicLibrary], user: str, request: api.EditRequest
+) -> api.OwnChange | None:
+    if request.action is api.EditAction.UPDATE:
+        raise api.InputError("a like is created or deleted, not updated; give one of these as 'action'")
     if not request.id:
-        raise InputError("'id' is missing: the id or name of the artist, album or track that is liked")
+        raise api.InputError("'id' is missing: the id or name of the artist, album or track that is liked")
     record, notes = _get_record(libraries, request.id)
     is_liked = any(like.id == record.id for like in store.list_likes(user)[0])
-    if is_liked is (request.action is EditAction.CREATE):
+    if is_liked is (request.action is api.EditAction.CREATE):
         return None
     of = {"of": record.kind, "name": str(record.get("name"))}
     if is_liked:
         store.unlike(user, record.id)
-        return OwnChange(id=record.id, op=Op.DELETE, before=of, after={}, notes=notes)
+        return api.OwnChange(id=record.id, op=api.Op.DELETE, before=of, after={}, notes=notes)
     store.like(user, record.id, record.kind)
-    return OwnChange(id=record.id, op=Op.INSERT, before={}, after=of, notes=notes)
+    return api.OwnChange(id=record.id, op=api.Op.INSERT, before={}, after=of, notes=notes)
 
 
-def _change_playlist(store: Any, libraries: Sequence[MusicLibrary], user: str, request: EditRequest) -> OwnChange:
+def _change_playlist(
+    store: Any, libraries: Sequence[MusicLibrary], user: str, request: api.EditRequest
+) -> api.OwnChange:
     known = _get_playlist(store, user, request)
     before = {"name": known.name, "tracks": list(known.tracks)} if known else {}
-    if known and request.action is EditAction.DELETE:
+    if known and request.action is api.EditAction.DELETE:
         store.delete_playlist(user, known.id)
-        return OwnChange(id=known.id, op=Op.DELETE, before=before, after={})
+        return api.OwnChange(id=known.id, op=api.Op.DELETE, before=before, after={})
     name, (tracks, notes) = request.fields.get("name", before.get("name")), _list_tracks(libraries, request.fields)
     if not isinstance(name, str):
-        raise InputError("'fields': a playlist needs a 'name', a text")
+        raise api.InputError("'fields': a playlist needs a 'name', a text")
     put = partial(store.put_playlist, user, known.id) if known else partial(store.create_playlist, user)
     kept = put(name, tracks if known else tracks or [])
     after = {"name": kept.name, "tracks": list(kept.tracks)}
-    return OwnChange(id=kept.id, op=Op.UPDATE if known else Op.INSERT, before=before, after=after, notes=notes)
+    op = api.Op.UPDATE if known else api.Op.INSERT
+    return api.OwnChange(id=kept.id, op=op, before=before, after=after, notes=notes)
 
 
-def _get_playlist(store: Any, user: str, request: EditRequest) -> Any:
+def _get_playlist(store: Any, user: str, request: api.EditRequest) -> Any:
     """Return the playlist of the caller's that an id or a name means; None for a new one."""
-    if request.action is EditAction.CREATE:
+    if request.action is api.EditAction.CREATE:
         return None
     mine, _total = store.list_playlists(user)
     named = [one for one in mine if request.id in (one.id, one.name)]
     if len(named) == 1:
         return named[0]
     yours = "; ".join(f"{one.name} ({one.id})" for one in (named or mine)[:5]) or "none"
-    raise NotFoundError(f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}")
+    raise api.NotFoundError(f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}")
 
 
 def _list_tracks(
@@ -101,12 +96,12 @@ def _list_tracks(
     if tracks is None:
         return None, ()
     if not isinstance(tracks, list) or not all(isinstance(track, str) for track in tracks):
-        raise InputError("'tracks' must be a list of ids or names of tracks, in order")
+        raise api.InputError("'tracks' must be a list of ids or names of tracks, in order")
     found = [_get_record(libraries, track, TRACK) for track in tracks]
     return [record.id for record, _ in found], [note for _, notes in found for note in notes]
 
 
-def _get_record(libraries: Sequence[MusicLibrary], stated: str, kind: str = "") -> tuple[Record, Sequence[str]]:
+def _get_record(libraries: Sequence[MusicLibrary], stated: str, kind: str = "") -> tuple[api.Record, Sequence[str]]:
     """Return the record that an id or a name means, of the first catalogue that has it, with notes."""
     for library in libraries:
         record = library.find(stated) or library.find_named(kind or None, stated)
