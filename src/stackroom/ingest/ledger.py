@@ -55,15 +55,20 @@ FoundT = TypeVar("FoundT")
 ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
 
 
+def _shown(path: str | Path | None) -> str:
+    """Return a path as messages have it, which callers of a server see too."""
+    return "/".join(Path(path or ":memory:").parts[-2:])
+
+
 def check_ledger(path: Path) -> list[Problem]:
     """Return the problems of a ledger file: missing, or damaged."""
     if not path.is_file():
         again = "to rebuild it, run the same stackroom add again"
-        return [Problem(part=LEDGER_PART, message=f"{path} is missing", advice=again)]
+        return [Problem(part=LEDGER_PART, message=f"{_shown(path)} is missing", advice=again)]
     faults = check_sqlite_file(path)
     if not faults and Seal(path).state() is SealState.CHANGED:
         faults = ["it is not what was written"]
-    return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {fault}", advice=ADVICE) for fault in faults]
+    return [Problem(part=LEDGER_PART, message=f"{_shown(path)} is damaged: {fault}", advice=ADVICE) for fault in faults]
 
 
 @contextmanager
@@ -75,7 +80,9 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
         with db:
             yield
     except apsw.Error as error:
-        raise StorageError(f"{db.filename}: cannot be written: {error}; make room, or check its permissions") from error
+        raise StorageError(
+            f"{_shown(db.filename)}: cannot be written: {error}; make room, or check its permissions"
+        ) from error
 
 
 def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
@@ -83,7 +90,7 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
     try:
         return list(db.execute(query, values))
     except apsw.Error as error:
-        raise StorageError(f"{db.filename}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(f"{_shown(db.filename)}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
 
 
 def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -157,7 +164,7 @@ def note_present_records(path: Path, store: Path) -> None:
         with closing(Ledger(path)) as ledger:
             ledger.note_stored_records(store)
     except apsw.Error as error:
-        raise StorageError(f"{path}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(f"{_shown(path)}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
 
 
 def copy_ledger(path: Path, copy: Path) -> None:
@@ -169,7 +176,7 @@ def copy_ledger(path: Path, copy: Path) -> None:
         with closing(apsw.Connection(str(path))) as db:
             db.execute("VACUUM INTO ?", (str(copy),))
     except apsw.Error as error:
-        raise StorageError(f"{path}: cannot be copied: {error}; if it is damaged: {ADVICE}") from error
+        raise StorageError(f"{_shown(path)}: cannot be copied: {error}; if it is damaged: {ADVICE}") from error
 
 
 def put_back_ledger(copy: Path, path: Path) -> None:
@@ -214,7 +221,7 @@ class Ledger:
                 self._db.execute("ALTER TABLE origins ADD COLUMN written TEXT NOT NULL DEFAULT ''")
         except apsw.Error as error:
             if path is None or not path.is_file() or not is_full(path):
-                raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
+                raise StorageError(f"{_shown(path)}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
             self._frozen = FrozenFile(path)  # on a full disk it is read as it is
             self._db = self._frozen.connect()
 
