@@ -202,8 +202,6 @@ def test_a_catalogue_that_is_searched_in_the_database_has_no_copy_until_it_is_mo
         put(app, "Gattaca")
         assert find(app.build_gate(), "Gattaca") == ["Gattaca"]
         assert not list(folder.glob("records.sqlite*"))
-        with pytest.raises(InputError, match="in PostgreSQL alone"):
-            plan_update(app, JsonRows(home.parent / "films.jsonl"), recipe=RECIPE, name="films", replaces=False)
         assert move_to_folder(workshop, "films", advance=ignore).rows["records"] == 8
     with closing(App(Settings(home=home))) as app:
         assert app.open_catalogue("films").shelf.describe().kind == "embedded"
@@ -350,6 +348,80 @@ def test_the_plan_of_an_update_changes_nothing_in_the_database(home: Path, place
         planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=True)
         assert planned["removed"] == 6
         assert app.open_catalogue("films").shelf.reader().count(WHOLE) == 7
+
+
+@pytest.mark.parametrize("search", ["", IN_DATABASE])
+def test_the_plan_of_an_update_knows_what_another_server_wrote(home: Path, place: StorePlace, search: str) -> None:
+    move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
+    save_place(home / "catalogues" / "films", replace(place, search=search))
+    with closing(App(Settings(home=follower(home, home.parent / "second")))) as second:
+        shelf = second.open_catalogue("films").shelf
+        records = shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=9), scope=WHOLE).values()
+        shelf.writer().apply([Delete(id=one.id) for one in records if one.fields["title"] == "Alien"])
+    (rows := home.parent / "films.jsonl").write_text('{"title": "Heat"}\n{"title": "Ronin"}\n{"title": "Her"}\n')
+    with closing(App(Settings(home=home))) as app:
+        planned = plan_update(app, JsonRows(rows), recipe=RECIPE, name="films", replaces=False)
+    assert [planned[what] for what in ("added", "removed", "unchanged")] == [1, 4, 2]
+
+
+@pytest.mark.parametrize("search", ["", IN_DATABASE])
+def test_edits_of_a_catalogue_in_a_database_that_was_made_editable_there_are_kept(
+    home: Path, place: StorePlace, search: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = SPEC.replace("editable = true\n", "") + '[fields.genre]\ntype = "text"\n'
+    rows = home.parent / "films.jsonl"
+    rows.write_text('{"title": "Heat", "genre": "drama"}\n')
+    shutil.rmtree(home)
+    with closing(App(Settings(home=home))) as app:
+        add_rows(app, rows, spec)
+        move_to_database(app, "films", place, advance=ignore)
+    save_place(home / "catalogues" / "films", replace(place, search=search))
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
+    assert not main(["describe", "films", "--editable"])
+    with closing(App(Settings(home=home))) as app:
+        shelf = app.open_catalogue("films").shelf
+        ((_key, record),) = shelf.reader().fetch(shelf.reader().scan(scope=WHOLE, limit=1), scope=WHOLE).items()
+        shelf.writer().apply([Put(record=replace(record, fields={**record.fields, "genre": "crime"}))])
+    rows.write_text('{"title": "Heat", "genre": "drama"}\n{"title": "Ronin"}\n')
+    assert not main(["add", str(rows), "--name", "films", "--yes", "--no-embed"])
+    with closing(App(Settings(home=home))) as app:
+        reader = app.open_catalogue("films").shelf.reader()
+        found = reader.fetch(reader.scan(scope=WHOLE, limit=2), scope=WHOLE).values()
+        assert [one.get("genre") for one in found] == ["crime", None]
+
+
+def test_a_backup_has_what_another_server_wrote_and_says_what_it_has_not(
+    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def restored(second: Path) -> str:
+        """Back up the library of a server, and return how many records it has, or what it does not have."""
+        copies, third = second.parent / "copies", second.parent / "third"
+        monkeypatch.setenv("STACKROOM_HOME", str(second))
+        assert not main(["backup", "--to", str(copies)])
+        noted = capsys.readouterr().out
+        monkeypatch.setenv("STACKROOM_HOME", str(third))
+        assert not main(["restore", str(copies)])
+        if "films" in noted:
+            return noted
+        with closing(App(Settings(home=third))) as app:
+            count = app.open_catalogue("films").shelf.reader().count(WHOLE)
+        shutil.rmtree(copies)
+        shutil.rmtree(third)
+        return str(count)
+
+    second = follower_of_moved(home, place)
+    assert restored(second) == "7", "it had no copy yet"
+    with closing(App(Settings(home=home))) as app:
+        put(app, "Gattaca")
+    assert restored(second) == "8"
+    save_place(second / "catalogues" / "films", replace(place, search=IN_DATABASE))
+    assert "the records of 'films' are in postgresql" in restored(second)
+
+
+def follower_of_moved(home: Path, place: StorePlace) -> Path:
+    """Move the catalogue to a database, and return another server's library with it."""
+    move_to_database(Workshop(Settings(home=home)), "films", place, advance=ignore)
+    return follower(home, home.parent / "second")
 
 
 def test_a_catalogue_in_a_database_is_updated_from_its_source(home: Path, place: StorePlace) -> None:

@@ -17,7 +17,7 @@ from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
-from stackroom.shelf.store_place import STORE_FILE, has_records_file
+from stackroom.shelf.store_place import iter_bodies
 from stackroom.tools.operation import OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult
 
@@ -106,10 +106,8 @@ def _describe(call: OperationCall, params: DescribeCatalogue) -> CatalogueChange
     if not chosen:
         raise InputError("give 'title', 'summary' or 'editable': what is to change")
     with _held(place):
-        if params.editable and not has_records_file(place.folder):
-            raise InputError("its records are in PostgreSQL alone; make it editable before 'search' is set there")
         if params.editable:
-            note_present_records(place.folder / LEDGER_FILE, place.folder / STORE_FILE)
+            note_present_records(place.folder / LEDGER_FILE, iter_bodies(place.folder))
         call.library.describe(replace(place, **chosen))
     return CatalogueChanged(name=place.name, done=f"'{place.name}' is described anew: {', '.join(chosen)}", notes=[])
 

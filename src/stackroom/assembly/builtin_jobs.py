@@ -39,7 +39,7 @@ from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, has_records_file
+from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, find_place, has_records_file
 from stackroom.sources.location import LIMIT_MARK, TABLE_PREFIX, SourceLocation
 from stackroom.sources.port import RowSource
 from stackroom.tools.endpoint import Endpoint
@@ -300,8 +300,9 @@ def plan_backup(
 ) -> BackupPlan:
     """Return what of a library is backed up, and notes on what is not; `control` is None where it has no accounts."""
     library, home = app.library, app.settings.home
-    items = [item for installed in library.list_installed() for item in _catalogue_items(installed)]
     notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
+    notes += [note for installed in library.list_installed() for note in _followed_notes(app, installed)]
+    items = [item for installed in library.list_installed() for item in _catalogue_items(installed)]
     database = find_file(control.database) if control else None
     if control and database is None:
         notes.append(
@@ -327,6 +328,23 @@ def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Ca
     copy_database(source, target, checkpoint)
     with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
         settle_copy(copied, at=now())
+
+
+def _followed_notes(app: App, installed: Installed) -> Iterator[str]:
+    """Bring the copy of a catalogue in a database up to it, and yield what is not in the back-up nevertheless."""
+    if (place := find_place(installed.folder)) is None:
+        return
+    if place.search:
+        yield f"the records of '{installed.name}' are in {place.shown} alone and not in it: back up the database"
+        return
+    try:
+        with closing(app.open_shelf(installed)) as shelf:
+            shelf.store.state()
+            stale = shelf.store.why_stale()
+    except ExpectedError as error:
+        stale = error.message
+    if stale is not None:
+        yield f"'{installed.name}' may lack records: {stale}"
 
 
 def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:

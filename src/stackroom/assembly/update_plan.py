@@ -10,13 +10,13 @@ from typing import Any
 
 from stackroom.assembly.build import Recipe, add_catalogue
 from stackroom.assembly.workshop import Workshop
-from stackroom.errors import InputError
+from stackroom.errors import BusyError
 from stackroom.jobs.backup import copy_store
 from stackroom.library import LEDGER_FILE, PLACE_FILE
 from stackroom.model.record import Record
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.port import Op, PastChange, never_stop
-from stackroom.shelf.store_place import STORE_FILE, has_records_file
+from stackroom.shelf.store_place import STORE_FILE, find_place, open_followed
 from stackroom.sources.port import RowSource
 
 SHOWN = 10  # how many records of each kind of change, and how many rejected rows, are shown
@@ -28,8 +28,6 @@ OF_ITS_OWN = (PLACE_FILE, f"{STORE_FILE}*", f"{LEDGER_FILE}*", INDEX_FOLDER, "go
 def plan_update(workshop: Workshop, source: RowSource, *, recipe: Recipe, name: str, replaces: bool) -> dict[str, Any]:
     """Return the number of records that a source would add, change and remove, with examples, and rejected rows."""
     place = workshop.library.get_installed(name)
-    if not has_records_file(place.folder):
-        raise InputError(f"the records of '{name}' are in PostgreSQL alone: there is no copy to try an update on")
     with TemporaryDirectory(prefix=".plan-", dir=workshop.settings.home) as folder:
         copied = Workshop(workshop.settings.model_copy(update={"home": Path(folder)}), packages=workshop.packages)
         target = copied.library.folder / name
@@ -37,6 +35,12 @@ def plan_update(workshop: Workshop, source: RowSource, *, recipe: Recipe, name: 
         for file in (LEDGER_FILE, STORE_FILE):
             if (place.folder / file).is_file():
                 copy_store(place.folder / file, target / file, never_stop)
+        if (database := find_place(place.folder)) is not None:
+            with closing(open_followed(target, workshop.spec_of(place).spec, database)) as store:
+                store.require_tables()
+                store.state()
+                if (stale := store.why_stale()) is not None:
+                    raise BusyError(f"{stale}; ask again")
         with closing(copied.open_shelf(copied.library.get_installed(name))) as shelf:
             last = shelf.history().list_changes(limit=1)
         add = partial(add_catalogue, copied, source, recipe=recipe, name=name, progress=lambda _report: None)

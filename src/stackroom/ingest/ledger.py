@@ -156,13 +156,13 @@ def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | Non
     return None
 
 
-def note_present_records(path: Path, store: Path) -> None:
+def note_present_records(path: Path, records: Iterable[tuple[str, bytes]]) -> None:
     """Store the records of a catalogue that becomes editable as the last of its sources, so that edits can be told."""
-    if not path.is_file() or not store.is_file():
+    if not path.is_file():
         return
     try:
         with closing(Ledger(path)) as ledger:
-            ledger.note_stored_records(store)
+            ledger.note_stored_records(records)
     except apsw.Error as error:
         raise StorageError(f"{_shown(path)}: cannot be written: {error}; if it is damaged: {ADVICE}") from error
 
@@ -271,14 +271,11 @@ class Ledger:
         """Store the records that a source gives now, as its last ones."""
         _insert(self._db, "said", ((source, *given) for given in records.items()))
 
-    def note_stored_records(self, store: Path) -> None:
-        """Store the records in a file of records as the last ones of their sources, where none is known."""
-        self._db.execute("ATTACH ? AS store", (str(store),))
+    def note_stored_records(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """Store records, by id, as the last ones of their sources, where none is known."""
+        query = "INSERT OR IGNORE INTO said SELECT source, id, ?2 FROM origins WHERE id = ?1"
         with _writing(self._db):
-            self._db.execute(
-                "INSERT OR IGNORE INTO said SELECT source, origins.id, body FROM origins JOIN store.records USING (id)"
-            )
-        self._db.execute("DETACH store")
+            self._db.executemany(query, records)
 
     def rename_source(self, source: str, new: str) -> None:
         """Take everything that came from a source for what came from another, which takes its place."""

@@ -11,8 +11,12 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError
@@ -24,9 +28,11 @@ FORMER_FILE = "store.former.toml"  # names the database that the records were in
 FOLLOWED = "stackroom.shelf.postgres.followed_store"
 REMOTE = "stackroom.shelf.postgres_search.remote_store"
 SEARCHED = "stackroom.shelf.postgres_search.shelf"
+INDEXED = "stackroom.shelf.postgres_search.database"
+BODIES = "SELECT id, body FROM records"
 IN_DATABASE = "postgresql"  # the word for an index that is in the database
 SCHEME = re.compile(r"postgres(ql)?(\+psycopg)?://")
-SECRET = re.compile(r"(?<=//)([^/@]*)@|([?&]password=)[^&]*")
+SECRET = re.compile(r"(?<=//)([^/@]*)@|([?&](?:ssl)?password=)[^&]*")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +127,16 @@ def has_records_file(folder: Path) -> bool:
     """Tell whether the folder of a catalogue has its records, or a copy of them that follows a database."""
     place = find_place(folder)
     return place is None or not place.search
+
+
+def iter_bodies(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the id and the stored form of each record of a catalogue's folder."""
+    if (place := find_place(folder)) is not None:
+        with closing(load_postgres(INDEXED).Connections(place.url, place.schema)) as database, database.writing() as db:
+            yield from db.cursor().stream(BODIES, binary=True)
+    elif (folder / STORE_FILE).is_file():
+        with closing(apsw.Connection(str(folder / STORE_FILE), flags=apsw.SQLITE_OPEN_READONLY)) as file:
+            yield from file.execute(BODIES)
 
 
 def load_postgres(module: str) -> Any:
