@@ -202,6 +202,19 @@ def told_ages(stock: Stock) -> dict[str, int]:
     return told
 
 
+def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_copy(
+    server_of: OpenServer, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = server_of("first")
+    stock.put(stock.record("heat", body="a robbery"))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 1000)
+    database.kill()
+    with closing(EmbeddedShelf.open(shelf_of(stock).folder, stock.shelf.spec)) as started:
+        assert int(str(started.reader().stale).split()[-3]) >= 999
+    database.start()
+
+
 def test_a_copy_that_could_not_get_the_rows_says_its_own_age(
     server_of: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,4 +436,5 @@ def test_the_file_that_names_the_database_is_for_its_owner_alone_and_no_message_
     save_place(tmp_path, place)
     assert find_place(tmp_path) == place
     assert "secret" not in f"{place} {place!r} {place.shown}"
+    assert "secret" not in replace(place, url="postgresql://host/db?sslpassword=secret").shown
     assert place.shown == "postgresql://ann@host/db?sslmode=require&password=***"

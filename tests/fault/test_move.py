@@ -500,7 +500,23 @@ def test_a_catalogue_that_cannot_be_added_to_a_database_leaves_nothing(
     assert "has a catalogue already" in refused(second, "Vertigo")
     assert not (second / "catalogues" / "films").exists()
     assert tables_of(postgresql, place)
-    assert "already" in refused(home, "Heat", to=replace(place, schema="other"))
+    assert f"'{place.schema}'" in refused(home, "Heat", to=replace(place, schema="other"))
+
+
+@pytest.mark.parametrize("options", [(), ("--search-there",)])
+def test_an_address_that_does_not_work_is_told_by_its_reason_and_without_its_password(
+    home: Path, place: StorePlace, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def told(url: str) -> str:
+        with pytest.raises(SystemExit):
+            add_to(replace(place, url=url), home.parent / "second" / "home", "Heat", options=options)
+        return str(capsys.readouterr().err)
+
+    monkeypatch.setenv("STACKROOM_HOME", str(home.parent / "second" / "home"))
+    assert "write %25 for %" in (broken := told("postgresql://ann:50%secret@host/films"))
+    assert "Name or service" in (split := told("postgresql://ann:50@secret@host.invalid/films"))
+    assert "secret" not in broken + split
+    assert 'database "films" does not exist' in told(place.url.replace("/postgres?", "/films?"))
 
 
 def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(

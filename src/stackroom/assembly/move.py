@@ -84,7 +84,7 @@ def require_place(library: Library, name: str, place: StorePlace) -> None:
     installed = library.find_place(name)
     known = None if installed is None else find_place(installed.folder)
     if known is not None and known.tables != place.tables:
-        raise InputError(ELSEWHERE.format(known.shown))
+        raise InputError(ELSEWHERE.format(f"the schema '{known.schema}' of {known.shown}"))
     if installed is not None and known is None and (installed.folder / STORE_FILE).is_file():
         raise InputError(f"'{name}' has its records in its folder; to move them: stackroom move {name} --to …")
     if place.search:

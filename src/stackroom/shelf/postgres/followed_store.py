@@ -132,6 +132,8 @@ class FollowedStore(Store):
                 create_tables(db)
         if self.find_mark(TOKEN) is None:
             self.require_current()
+        for (last_change_at,) in self.rows("SELECT unixepoch(at) FROM changes ORDER BY change_no DESC LIMIT 1"):
+            self._seen_at = last_change_at  # until it is followed: the copy may be as old as that
 
     def close(self) -> None:
         """Close every connection."""

@@ -238,8 +238,7 @@ class StoreDatabase:
         except (psycopg.Error, OSError, TimeoutError) as error:
             if wait:
                 if not self.is_lost:
-                    kind = type(error).__name__
-                    logger.warning("the database of catalogue '%s' does not answer: %s", self._name, kind)
+                    logger.warning("the database of catalogue '%s' does not answer: %s", self._name, why_lost(error))
                 self.is_lost = True
                 if self._monotonic() >= self._retry_at:
                     self._retry_at = self._monotonic() + RECONNECT_S
@@ -429,7 +428,7 @@ class StoreDatabase:
         try:
             return self._connect()
         except psycopg.Error as error:
-            raise DatabaseLostError(LOST.format(self._name), detail=type(error).__name__) from error
+            raise DatabaseLostError(LOST.format(self._name), detail=why_lost(error)) from error
 
     def _connect(self) -> psycopg.Connection[Any]:
         db: psycopg.Connection[Any] = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S, **ALIVE)
@@ -483,6 +482,13 @@ class WriteTransaction:
 def is_lost(error: psycopg.Error) -> bool:
     """Tell whether an error means that the connection is lost, or its server is ending."""
     return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(("08", "57P"))
+
+
+def why_lost(error: Exception) -> str:
+    """Say why there is no connection, without what the driver quotes of the address: it may be of the password."""
+    if isinstance(error, psycopg.ProgrammingError):
+        return "its address is not valid; in a password, write %25 for %, %40 for @ and %2F for /"
+    return str(error).partition("\n")[0].rpartition(": ")[2].strip() or type(error).__name__
 
 
 def _ask(connection: pq.abc.PGconn, query: bytes, *, within_s: float) -> list[str]:

@@ -17,7 +17,16 @@ from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.model.record import Key
 from stackroom.model.vectors import Vector
 from stackroom.shelf.port import KeyRange
-from stackroom.shelf.postgres.store_database import WORK, find_progress, index_prefix, is_lost, plan
+from stackroom.shelf.postgres.store_database import (
+    ALIVE,
+    CONNECT_S,
+    WORK,
+    find_progress,
+    index_prefix,
+    is_lost,
+    plan,
+    why_lost,
+)
 from stackroom.shelf.postgres_search.postings import BLOCK_KEYS
 from stackroom.toml_text import load_packaged
 
@@ -27,8 +36,6 @@ PATH = f"""
 SELECT set_config('search_path', concat_ws(', ', quote_ident(%s), coalesce((SELECT quote_ident(nspname)
     FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'),
     '{EXTENSION_SCHEMA}')), %s)"""
-CONNECT_S, ANSWER_S = 3, 10
-"""After how long a server that does not accept a connection, or does not confirm what it was sent, counts as lost."""
 DROP_WAIT_MS, IDLE_CONNECTIONS = 50, 4
 
 KEYS = "SELECT coalesce(min(key), 0), coalesce(max(key), 0), count(*) FROM records"
@@ -114,8 +121,11 @@ class Connections:
             yield connection
 
     def _connect(self) -> "psycopg.Connection[Any]":
+        try:
+            connection = psycopg.connect(self._url, connect_timeout=CONNECT_S, **ALIVE)
+        except psycopg.Error as error:
+            raise BusyError(f"PostgreSQL does not answer: {why_lost(error)}; try again") from error
         with failing_as_storage():
-            connection = psycopg.connect(self._url, connect_timeout=CONNECT_S, tcp_user_timeout=1_000 * ANSWER_S)
             for name, value in STATEMENTS["session"].items():
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
             connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
