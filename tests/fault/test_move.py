@@ -519,6 +519,20 @@ def test_an_address_that_does_not_work_is_told_by_its_reason_and_without_its_pas
     assert 'database "films" does not exist' in told(place.url.replace("/postgres?", "/films?"))
 
 
+def test_nothing_is_moved_to_a_database_that_cannot_search_it(
+    home: Path, place: StorePlace, postgresql: PostgresServer
+) -> None:
+    for query in ("CREATE ROLE plain LOGIN CONNECTION LIMIT 1", "CREATE DATABASE plain OWNER plain"):
+        postgresql.execute(query)
+    plain = replace(place, url=place.url.replace("//stackroom@/postgres?", "//plain@/plain?"))
+    workshop = Workshop(Settings(home=home))
+    with pytest.raises(InputError, match="needs the extension pgvector"):
+        move_to_database(workshop, "films", replace(plain, search=IN_DATABASE), advance=ignore)
+    with pytest.raises(BusyError, match="does not answer"):
+        move_to_database(workshop, "films", plain, advance=ignore)  # it takes one connection, and a server needs more
+    assert find_place(home / "catalogues" / "films") is None
+
+
 def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
     tmp_path: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

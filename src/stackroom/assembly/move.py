@@ -21,7 +21,7 @@ from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.postgres.followed_store import FollowedStore
 from stackroom.shelf.postgres.moving import FIRST, copy_rows, settle, verify
-from stackroom.shelf.postgres.store_database import LOST, DatabaseLostError, StoreDatabase
+from stackroom.shelf.postgres.store_database import LOST, DatabaseLostError, DatabaseState, StoreDatabase
 from stackroom.shelf.postgres_search.database import Connections, require_pgvector
 from stackroom.shelf.store_place import FORMER_FILE, STORE_FILE, StorePlace, find_place, open_followed, save_place
 from stackroom.text.analyser import analyse_query
@@ -53,13 +53,14 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
     spec, folder = workshop.spec_of(installed).spec, installed.folder
     report = MoveReport(catalogue=name, place=place.shown)
     mark = _mark(installed)
+    _require_search(place)
     if (known := find_place(folder)) is not None:
         require_place(workshop.library, name, place)
     with closing(StoreDatabase(place.url, place.schema, catalogue=name)) as database:
         if known is not None:
             _continue(database, installed, known, place)
             return report
-        _claim(database, place, mark)
+        _claim(database, place, name, mark)
         with closing(EmbeddedShelf.open(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
             view = shelf.reader()  # as the next step stores it: edits go on
@@ -87,6 +88,11 @@ def require_place(library: Library, name: str, place: StorePlace) -> None:
         raise InputError(ELSEWHERE.format(f"the schema '{known.schema}' of {known.shown}"))
     if installed is not None and known is None and (installed.folder / STORE_FILE).is_file():
         raise InputError(f"'{name}' has its records in its folder; to move them: stackroom move {name} --to …")
+    _require_search(place)
+
+
+def _require_search(place: StorePlace) -> None:
+    """Refuse a database that cannot search where it is to."""
     if place.search:
         with closing(Connections(place.url, place.schema)) as connections, connections.writing() as db:
             require_pgvector(db)
@@ -97,7 +103,7 @@ def start_in_database(library: Library, installed: Installed, place: StorePlace)
     with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
         if (known := find_place(installed.folder)) is None:
             try:
-                _claim(database, place, _mark(installed))
+                _claim(database, place, installed.name, _mark(installed))
             except ExpectedError:
                 library.abandon(installed)
                 raise
@@ -161,10 +167,16 @@ def _mark(installed: Installed) -> str:
     return f"being moved from {_address(installed)}"
 
 
-def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
+def _state_of(database: StoreDatabase, name: str) -> DatabaseState:
+    if (state := database.find_state()) is None:
+        raise DatabaseLostError(LOST.format(name))
+    return state
+
+
+def _claim(database: StoreDatabase, place: StorePlace, name: str, mark: str) -> None:
     """Create the tables, or continue with those of a move that was stopped; refuse those of another catalogue."""
     database.create(mark=mark)
-    if (state := database.find_state()) is None or state.moved_to != mark:
+    if _state_of(database, name).moved_to != mark:
         raise ConflictError(
             f"the schema '{place.schema}' of {place.shown} has a catalogue already; choose another by --schema, or "
             "drop it there"
@@ -173,8 +185,7 @@ def _claim(database: StoreDatabase, place: StorePlace, mark: str) -> None:
 
 def _continue(database: StoreDatabase, installed: Installed, known: StorePlace, place: StorePlace) -> None:
     """Complete what was stopped after its commit point, and search there from now on if that is asked for."""
-    if (state := database.find_state()) is None:
-        raise DatabaseLostError(LOST.format(installed.name))
+    state = _state_of(database, installed.name)
     if state.moved_to not in ("", _mark(installed)):
         raise InputError(ELSEWHERE.format(state.moved_to))
     database.note("moved_to", "")
