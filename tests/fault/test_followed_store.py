@@ -29,7 +29,7 @@ from stackroom.serve.mcp_server import resource_contents
 from stackroom.shelf.embedded.checks import check_store
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.lock import EmbeddingElsewhereError
-from stackroom.shelf.port import Embedding, Put, never_stop
+from stackroom.shelf.port import EVERY_KEY, Embedding, Put, never_stop
 from stackroom.shelf.postgres import store_database
 from stackroom.shelf.postgres.store_database import DatabaseLostError, StoreDatabase
 from stackroom.shelf.store_place import StorePlace, find_place, save_place
@@ -213,6 +213,14 @@ def test_a_server_that_starts_while_the_database_is_away_says_the_age_of_its_cop
     with closing(EmbeddedShelf.open(shelf_of(stock).folder, stock.shelf.spec)) as started:
         assert int(str(started.reader().stale).split()[-3]) >= 999
     database.start()
+
+
+def test_a_server_that_embeds_alone_does_not_wait_for_itself_to_share_the_texts(server_of: OpenServer) -> None:
+    shelf = shelf_of(server_of("first"))
+    with shelf.sole_embedder(wait_s=1), shelf.embedding_parts(wait_s=0) as parts:
+        assert list(parts) == [EVERY_KEY]
+    with shelf.embedding_parts(wait_s=0) as parts:
+        assert list(parts) != [EVERY_KEY]
 
 
 def test_a_copy_that_could_not_get_the_rows_says_its_own_age(

@@ -35,6 +35,7 @@ from stackroom.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Stor
 from stackroom.shelf.embedded.store_file import PUT_BACK
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock, EmbeddingElsewhereError
 from stackroom.shelf.port import (
+    EVERY_KEY,
     INDEX_PART,
     LOCAL,
     RECORDS_PART,
@@ -77,6 +78,7 @@ class EmbeddedShelf:
         self.count_unembedded, self.list_unembedded = store.count_unembedded, store.list_unembedded
         self._lock = CatalogueLock(folder, folder.name)
         self._embedding = CatalogueLock(folder, folder.name, file=EMBEDDING_LOCK_FILE)
+        self._embeds_alone = False
         self.index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, store)
         self._view: IndexedView | None = None
         self._guard = threading.RLock()
@@ -220,14 +222,21 @@ class EmbeddedShelf:
         """Hold the right to add vectors, which keeps no reader or writer waiting."""
         held, database = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError), self.store.database
         with held, database.sole_embedder(wait_s=wait_s) if database else nullcontext():
-            yield
+            former, self._embeds_alone = self._embeds_alone, True
+            try:
+                yield
+            finally:
+                self._embeds_alone = former
 
     @contextmanager
     def embedding_parts(self, *, wait_s: float) -> Iterator[Iterable[KeyRange]]:
         """Hold the right to embed the texts of some keys, one part after the other; others may have the rest."""
         held = self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
-        with held, self.store.embedding_parts(wait_s=wait_s) as parts:
-            yield parts
+        with held:
+            # Whoever embeds alone keeps others away by a lock of the database, which parts would wait for.
+            alone = nullcontext((EVERY_KEY,)) if self._embeds_alone else None
+            with alone or self.store.embedding_parts(wait_s=wait_s) as parts:
+                yield parts
 
     def find_progress(self) -> Mapping[str, Any]:
         """Return how far the machines are that share work on this catalogue; nothing where there is only this one."""
