@@ -301,8 +301,13 @@ def plan_backup(
     """Return what of a library is backed up, and notes on what is not; `control` is None where it has no accounts."""
     library, home = app.library, app.settings.home
     notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
-    notes += [note for installed in library.list_installed() for note in _followed_notes(app, installed)]
-    items = [item for installed in library.list_installed() for item in _catalogue_items(installed)]
+    items: list[BackupItem] = []
+    for installed in library.list_installed():
+        try:
+            notes += _followed_notes(app, installed)
+            items += _catalogue_items(installed)
+        except StorageError as error:  # what names its database is damaged
+            notes.append(f"'{installed.name}' is not in it: {error.message}")
     database = find_file(control.database) if control else None
     if control and database is None:
         notes.append(

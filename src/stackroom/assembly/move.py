@@ -60,7 +60,7 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
         if known is not None:
             _continue(database, installed, known, place)
             return report
-        _claim(database, place, name, mark)
+        _claim(database, place, installed)
         with closing(EmbeddedShelf.open(folder, spec)) as shelf:
             copy_rows(shelf.store, database, mark, advance)
             view = shelf.reader()  # as the next step stores it: edits go on
@@ -103,7 +103,7 @@ def start_in_database(library: Library, installed: Installed, place: StorePlace)
     with closing(StoreDatabase(place.url, place.schema, catalogue=installed.name)) as database:
         if (known := find_place(installed.folder)) is None:
             try:
-                _claim(database, place, installed.name, _mark(installed))
+                _claim(database, place, installed)
             except ExpectedError:
                 library.abandon(installed)
                 raise
@@ -173,10 +173,13 @@ def _state_of(database: StoreDatabase, name: str) -> DatabaseState:
     return state
 
 
-def _claim(database: StoreDatabase, place: StorePlace, name: str, mark: str) -> None:
+def _claim(database: StoreDatabase, place: StorePlace, installed: Installed) -> None:
     """Create the tables, or continue with those of a move that was stopped; refuse those of another catalogue."""
-    database.create(mark=mark)
-    if _state_of(database, name).moved_to != mark:
+    database.create(mark=_mark(installed))
+    if _state_of(database, installed.name).moved_to == _address(installed):  # its own, which it was moved out of
+        database.drop()
+        database.create(mark=_mark(installed))
+    if _state_of(database, installed.name).moved_to != _mark(installed):
         raise ConflictError(
             f"the schema '{place.schema}' of {place.shown} has a catalogue already; choose another by --schema, or "
             "drop it there"

@@ -474,6 +474,15 @@ def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_ba
     assert note.startswith("'films' is not in it: ")
 
 
+def test_a_catalogue_whose_database_is_named_by_a_damaged_file_keeps_no_other_from_being_backed_up(
+    maintained: MaintainedLibrary,
+) -> None:
+    (maintained.app.library.get_installed("films").folder / "store.toml").write_text("{")
+    plan = plan_backup(maintained.app, maintained.control)
+    assert [note for note in plan.notes if note.startswith("'films' is not in it: ") and "store.toml" in note]
+    assert {item.name.split("/")[1] for item in plan.items if item.name.startswith("catalogues/")} == {"notes"}
+
+
 def test_every_job_has_a_schedule_that_is_understood_and_nothing_outside_is_asked_unless_somebody_enables_it(
     maintained: MaintainedLibrary,
 ) -> None:
