@@ -102,7 +102,7 @@ class Conductor:
     def lose_database(self, entry: FaultEntry) -> None:
         """Stop the control database, and start it again."""
         self.world.postgres.stop()
-        self._told_by_health(entry, "control", must_be_unready=True)
+        self._told_by_health(entry, "control")
         self._hold()
         self.world.postgres.start()
         self._wait_well(entry)
@@ -225,14 +225,12 @@ class Conductor:
     def _hold(self) -> None:
         time.sleep(self.chance.uniform(*HOLD_S))
 
-    def _told_by_health(self, entry: FaultEntry, part: str, *, must_be_unready: bool = False) -> None:
+    def _told_by_health(self, entry: FaultEntry, part: str) -> None:
         def is_told(place: Place) -> bool:
             answer = place.health()
-            named = answer is not None and any(part in one["part"] for one in answer.get("degraded", ()))
-            return named and (not must_be_unready or not place.is_ready())
+            return answer is not None and any(part in one["part"] for one in answer.get("degraded", ()))
 
-        said = f"/health names {part}" + (", /health/ready is 503" if must_be_unready else "")
-        self._told(entry, said, lambda: all(is_told(place) for place in self.world.places))
+        self._told(entry, f"/health names {part}", lambda: all(is_told(place) for place in self.world.places))
 
     def _told(self, entry: FaultEntry, by: str, is_told: Callable[[], bool]) -> None:
         if _becomes(is_told, TOLD_TIMEOUT_S):
@@ -242,13 +240,20 @@ class Conductor:
             self.record.blame(f"{entry.name}: not told by health within {TOLD_TIMEOUT_S} s: {str(seen)[:600]}")
 
     def _wait_well(self, entry: FaultEntry) -> None:
-        """Wait until both servers are ready and healthy."""
+        """Wait until both servers are ready and healthy; jobs that failed meanwhile are run again, once."""
+        for job in self._failed_jobs():
+            self._run_job(job)
         began = time.monotonic()
         if _becomes(lambda: all(_is_well(place) for place in self.world.places), WELL_TIMEOUT_S):
             entry.well_after_s = time.monotonic() - began
         else:
             seen = [place.health() for place in self.world.places]
             self.record.blame(f"{entry.name}: not healthy within {WELL_TIMEOUT_S} s: {str(seen)[:600]}")
+
+    def _failed_jobs(self) -> set[str]:
+        answers = [place.health() or {} for place in self.world.places]
+        parts = [one["part"] for answer in answers for one in answer.get("degraded", ())]
+        return {part.removeprefix("job ") for part in parts if part.startswith("job ")}
 
 
 def _is_well(place: Place) -> bool:

@@ -12,12 +12,12 @@ from chaos.client import Caller
 from chaos.faults import Conductor
 from chaos.record import Record
 from chaos.verdict import (
+    ask_doctor,
     count_acknowledged,
     find_audit_gaps,
     find_losses,
     find_lost_albums,
     find_lost_users,
-    run_doctor,
 )
 from chaos.world import UNEDITED, World, made_world
 from stackroom.control.control import Control
@@ -155,4 +155,4 @@ def judge(
     with closing(Control.open(world.settings)) as control:
         users = find_lost_users(keeper, control)
         gaps = find_audit_gaps(world, control, editors)
-    return [*losses, *albums, *users, *gaps, *run_doctor(world)]
+    return [*losses, *albums, *users, *gaps, *ask_doctor(world)]

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from stackroom.assembly.app import App
 from stackroom.control.control import Control
 from support.control import audit_rows
 from support.launching import STACKROOM
+
+DOCTOR_TIMEOUT_S = 30
 
 
 def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:
@@ -78,8 +81,15 @@ def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -
     ]
 
 
-def run_doctor(world: World) -> list[str]:
-    """Return what `stackroom doctor` finds wrong."""
+def ask_doctor(world: World) -> list[str]:
+    """Return what `stackroom doctor` finds wrong; servers write what their tasks do every ten seconds."""
+    ends_at = time.monotonic() + DOCTOR_TIMEOUT_S
+    while (bad := _run_doctor(world)) and time.monotonic() < ends_at:
+        time.sleep(1)
+    return bad
+
+
+def _run_doctor(world: World) -> list[str]:
     environment = {**os.environ, **world.places[0].environment, "STACKROOM_HOME": str(world.home)}
     done = subprocess.run(
         [*STACKROOM, "doctor"], env=environment, capture_output=True, text=True, timeout=300, check=False
