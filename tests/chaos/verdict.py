@@ -16,7 +16,7 @@ from stackroom.control.control import Control
 from support.control import audit_rows
 from support.launching import STACKROOM
 
-DOCTOR_TIMEOUT_S = 30
+DOCTOR_TIMEOUT_S = 75  # what a server watches is written down every minute
 
 
 def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:
