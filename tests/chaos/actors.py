@@ -142,7 +142,7 @@ class Editor(Actor):
         answer = self.caller.call("catalog.get", query_type="artist", id=record_id)
         seen = read_state(answer)
         expected = self.entries[record_id].states | self.entries[record_id].shown
-        notes = answer.value["notes"] if answer.is_ok else []
+        notes = answer.value.get("notes", ()) if answer.is_ok else ()
         if any(BEHIND in note for note in notes):
             self.record.count(self.caller.actor, "ok, with a note")
         elif seen is not UNREADABLE and seen not in expected:

@@ -23,7 +23,7 @@ def choose(page: Page, name: str, content: str) -> None:
 
 
 def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]) -> None:
-    visited = visit(allowed=("409", "ERR_FAILED"))
+    visited = visit(allowed=("409", "503", "ERR_FAILED"))
     page = visited.open("/add")
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     visited.check_access()

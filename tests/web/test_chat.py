@@ -513,7 +513,7 @@ def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alo
     visit: Start, model: ScriptedModel
 ) -> None:
     refusals = ("401 (Unauthorized)", "connect-src", "Refused to connect", "violates")
-    one = visit(allowed=(f"request: {model.origin}", *refusals))
+    one = visit(allowed=(f"request: {model.origin}", "localhost:11434", *refusals))  # the one where Ollama would be
     requests: list[str] = []
     one.page.on("request", lambda sent: requests.append(f"{sent.url} {sent.headers} {sent.post_data}"))
     page = one.open("/connect")
