@@ -549,8 +549,8 @@ def test_an_addition_that_was_stopped_when_it_had_its_tables_is_continued(
         assert find(app.build_gate(), "Heat") == ["Heat"]
 
 
-def test_the_command_lets_a_catalogue_in_a_database_be_searched_there(
-    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch
+def test_the_command_lets_a_catalogue_in_a_database_be_searched_there_and_its_removal_says_what_stays(
+    home: Path, place: StorePlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(home))
     command = ["move", "films", "--to", place.url, "--schema", place.schema]
@@ -559,3 +559,5 @@ def test_the_command_lets_a_catalogue_in_a_database_be_searched_there(
     with closing(App(Settings(home=home))) as app:
         assert app.open_catalogue("films").shelf.describe().kind == "postgresql"
         assert find(app.build_gate(), "Heat") == ["Heat"]
+    assert not main(["remove", "films"])
+    assert f"schemas {place.schema}* stay in {place.shown}" in capsys.readouterr().out

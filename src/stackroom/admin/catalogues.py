@@ -5,19 +5,19 @@ A running server follows at its next call. The records are moved as a folder, in
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
 from pydantic import Field
 
 from stackroom.admin.declare import declare
-from stackroom.errors import ConflictError, InputError
+from stackroom.errors import ConflictError, InputError, StorageError
 from stackroom.ingest.ledger import note_present_records
 from stackroom.library import LEDGER_FILE, Installed, require_name
 from stackroom.model.principal import Action, Cost
 from stackroom.shelf.lock import EMBEDDING_LOCK_FILE, CatalogueLock
-from stackroom.shelf.store_place import iter_bodies
+from stackroom.shelf.store_place import find_place, iter_bodies
 from stackroom.tools.operation import OperationCall
 from stackroom.tools.spec import GenericParams, GenericResult
 
@@ -74,13 +74,13 @@ def _get(call: OperationCall, name: str) -> Installed:
 def _remove(call: OperationCall, params: NamedCatalogue) -> CatalogueChanged:
     place = _get(call, params.name)
     call.library.purge(now=time.time())
+    notes = [f"it is kept for a day; to bring it back: stackroom undo {place.name}"]
+    with suppress(StorageError):  # a damaged file is removed too
+        if (database := find_place(place.folder)) is not None:
+            notes.append(f"schemas {database.schema}* stay in {database.shown}; drop them once no server uses them")
     with _held(place):
         call.library.set_aside(place.name, now=time.time())
-    return CatalogueChanged(
-        name=place.name,
-        done=f"'{place.name}' is removed",
-        notes=[f"it is kept for a day; to bring it back: stackroom undo {place.name}"],
-    )
+    return CatalogueChanged(name=place.name, done=f"'{place.name}' is removed", notes=notes)
 
 
 def _rename(call: OperationCall, params: RenameCatalogue) -> CatalogueChanged:
