@@ -113,6 +113,8 @@ class Store(StoreFile):
 
     def create(self, model: ModelId | None) -> bool:
         """Create missing tables, store the embedding model, and tell whether it replaced another one."""
+        if self.database is None:
+            self.make()
         with self._writing() as db:
             create_tables(db)
             before = self.model()

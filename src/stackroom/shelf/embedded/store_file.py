@@ -112,6 +112,14 @@ class StoreFile:
         """Whether the file or its folder cannot be written to, by their modes or because of the file system."""
         return is_read_only(self.path)
 
+    def make(self) -> None:
+        """Make the file where it is missing; connections do not."""
+        try:
+            if not self.path.exists():
+                self.path.touch()
+        except OSError as error:
+            raise StorageError(f"{self.label}: cannot be made: {error.strerror}") from error
+
     def close(self) -> None:
         """Close every connection."""
         with self._guard:
@@ -213,6 +221,8 @@ class StoreFile:
             db.create_scalar_function(SUM, row_sum, deterministic=True)
             version = db.pragma("user_version")
         except (apsw.Error, OSError) as error:
+            if not self.path.exists():
+                raise StorageError(f"{self.label} is missing; {PUT_BACK}") from error
             raise StorageError(f"{self.label}: cannot be opened: {error}{_advice(error)}") from error
         if version > SCHEMA_VERSION:
             raise StorageError(f"{self.label}: written by a newer Stackroom (layout {version}); update this one")
@@ -223,7 +233,7 @@ class StoreFile:
         return db
 
     def _connect_writable(self, busy_timeout_ms: int) -> apsw.Connection:
-        db = apsw.Connection(str(self.path))
+        db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # one that is missing is put back
         db.set_busy_timeout(busy_timeout_ms)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", "full")

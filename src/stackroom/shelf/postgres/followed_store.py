@@ -127,6 +127,7 @@ class FollowedStore(Store):
 
     def require_tables(self) -> None:
         """Make the copy, where this server has none yet."""
+        self.make()
         if self._db().pragma("user_version") == 0:
             with self._writing_file() as db:
                 create_tables(db)

@@ -1,12 +1,14 @@
 """The store: connections, and the vectors of models."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import StorageError
 from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.store import Store
@@ -43,6 +45,25 @@ def test_a_thread_that_ends_leaves_no_connection_open(tmp_path: Path, anime_spec
     assert open_files(tmp_path) == before
     store.close()
     assert open_files(tmp_path) == []
+
+
+def test_a_file_that_is_away_is_not_made_anew_and_is_read_when_it_is_back(
+    tmp_path: Path, anime_spec: CatalogueSpec
+) -> None:
+    store = Store(tmp_path / "records.sqlite", anime_spec)
+    store.create(None)
+    store.apply([Put(record=Record(id=RecordId("a"), fields={"title": "A"}))], LOCAL)
+    (away := tmp_path / "away").mkdir()
+    for path in tmp_path.glob("records.sqlite*"):
+        path.rename(away / path.name)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(StorageError, match=r"records\.sqlite is missing; put it back"):
+            pool.submit(store.count).result()
+        assert not store.path.exists()
+        for path in away.iterdir():
+            path.rename(tmp_path / path.name)
+        assert pool.submit(store.count).result() == 1
+    store.close()
 
 
 def ask_in_a_thread(store: Store) -> None:
