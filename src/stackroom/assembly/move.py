@@ -53,8 +53,9 @@ def move_to_database(workshop: Workshop, name: str, place: StorePlace, *, advanc
     spec, folder = workshop.spec_of(installed).spec, installed.folder
     report = MoveReport(catalogue=name, place=place.shown)
     mark = _mark(installed)
-    _require_search(place)
-    if (known := find_place(folder)) is not None:
+    if (known := find_place(folder)) is None:
+        _require_search(place)
+    else:
         require_place(workshop.library, name, place)
     with closing(StoreDatabase(place.url, place.schema, catalogue=name)) as database:
         if known is not None:

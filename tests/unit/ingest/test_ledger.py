@@ -111,3 +111,13 @@ def test_a_ledger_of_a_catalogue_that_becomes_editable_is_still_what_was_written
     assert check_ledger(path) == []
     with closing(Ledger(path)) as ledger:
         assert ledger.last_source_records("a.csv", [ONE]) == {ONE: b"{}"}
+
+
+def test_a_ledger_that_cannot_be_read_is_named_without_the_folders_of_the_server(tmp_path: Path) -> None:
+    path = tmp_path / "films" / "ledger.sqlite"
+    path.parent.mkdir()
+    path.write_bytes(b"no database" * 1_000)
+    with pytest.raises(StorageError, match=r"^films/ledger\.sqlite: cannot be opened"):
+        Ledger(path)
+    (problem,) = check_ledger(path)
+    assert problem.message.startswith("films/ledger.sqlite is damaged")
