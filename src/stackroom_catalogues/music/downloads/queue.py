@@ -79,7 +79,7 @@ class Download(DownloadShown):
 
     @property
     def request(self) -> DownloadRequest:
-        """What was requested."""
+        """The request that it was made for."""
         return DownloadRequest(provider=self.provider, artist=self.artist, album=self.album, url=self.url)
 
 
