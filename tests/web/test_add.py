@@ -23,7 +23,9 @@ def choose(page: Page, name: str, content: str) -> None:
 
 
 def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]) -> None:
-    visited = visit(allowed=("409", "503", "ERR_FAILED"))
+    visited = visit(allowed=("409", "ERR_FAILED"))
+    busy = "503 (Service Unavailable)"  # once it is back, while its records are embedded on a busy machine
+    visited.allowed += (f"{busy} ({visited.origin}/v1/catalogues/plays)",)
     page = visited.open("/add")
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     visited.check_access()
